@@ -149,6 +149,7 @@ def change_current_package_start(call: Call) -> None:
     vdus = _vdus_to_replace(call)
     if not vdus:
         return
+    _note_change(call, modification)
     from mgmt_drivers.tacker import stack  # needs Tacker
 
     values = {vdu: stack.values_of_package(call, vdu) for vdu in vdus}
@@ -168,6 +169,7 @@ def change_current_package_rollback_start(call: Call) -> None:
     vdus = _vdus_to_replace(call)
     if not vdus:
         return
+    _note_change(call, call.request["additionalParams"].get(MODIFICATION))
     from mgmt_drivers.tacker import stack  # needs Tacker
 
     # The instance is in its state before the operation.
@@ -216,6 +218,13 @@ def _note_replaced(call: Call, vnfc: str, is_complete: bool | None) -> None:
 def _load_replaced(call: Call) -> dict[str, bool]:
     """Load how far VNFCs are, in the order of their replacement, which MySQL keeps in a list."""
     return dict(call.store.load(_REPLACED, []))
+
+
+def _note_change(call: Call, modification: Any) -> None:
+    """Note what an attempt may have done to the cluster that the new machines are to join."""
+    if modification:
+        request = call.lcm_request("upgrade")
+        modify.note_change(request, call.store, modify.validate(request, call.store, modification))
 
 
 def _vdus_to_replace(call: Call) -> list[str]:

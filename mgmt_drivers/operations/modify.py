@@ -32,15 +32,21 @@ def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:
     :param modification: the parameter ``k8s_cluster_modification_param``
     :raises ParameterError: with every error
     """
-    asked = validate(request, store, modification)
+    if not note_change(request, store, validate(request, store, modification)):
+        text = "only an upgrade or a change of logins can be combined with another operation"
+        raise ParameterError([f"{NAME}: {text}"])
+
+
+def note_change(request: LcmRequest, store: Store, asked: Change) -> bool:
+    """Note an upgrade or a change of logins; returns whether the modification is one."""
     wanted = changed_params.join(request, store, asked.patch)
     if asked.is_upgrade:
         changed_params.save_wanted(store, wanted)
     elif changed_params.names_logins(asked.patch):
         changed_params.save_wanted_logins(store, wanted)
     else:
-        text = "only an upgrade or a change of logins can be combined with another operation"
-        raise ParameterError([f"{NAME}: {text}"])
+        return False
+    return True
 
 
 def modify(request: LcmRequest, services: Services, vims: Vims, modification: Any) -> None:

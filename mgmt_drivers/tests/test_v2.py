@@ -13,6 +13,7 @@ import unittest
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from mgmt_drivers import kubernetes_v2, private_registry_v2, request
 from mgmt_drivers.cluster.access.service_account import Credentials
@@ -539,6 +540,41 @@ class UpgradeHooksTest(HookCaller):
         self.assert_whole(3, 2)
         self.assertEqual(5, len(replaced))
         self.assertLess({*replaced}, {*self.world.machines})
+
+    def test_machines_are_replaced_after_an_upgrade_that_failed(self) -> None:
+        """Tacker keeps nothing of the upgrade, and the packages have come from a new place."""
+        wanted = {
+            "kubernetes_version": "1.37",
+            "package_repository": {"url": "http://new/apt/"},
+        }
+        before = dict(self.metadata_of_instance)
+        self.change_package(**{MODIFICATION: wanted})
+        vdus = [{"vdu_id": "workerNode"}]
+        params = {"additionalParams": {**USER_DATA, MODIFICATION: wanted, "vdu_params": vdus}}
+
+        def change_current_package_rollback_start(call: Call) -> None:
+            changed = {vnfc.id: {"vcImageId": "before"} for vnfc in call.vnfcs}
+            call.info["metadata"]["nfv"] = {"VDU": changed}
+            kubernetes_v2.change_current_package_rollback_start(call)
+
+        def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None:
+            (vnfc,) = values
+            self.replaced(self.machine(vnfc.partition("-")[2]).node)
+            call.info.update(self.vnfcs())
+            replaced.append(vnfc)
+
+        replaced: list[str] = []
+        hooks = kubernetes_v2.change_current_package_start, change_current_package_rollback_start
+        with mock.patch("mgmt_drivers.tacker.stack", create=True) as stack:
+            stack.replace_machine = replace_machine
+            stack.read_values.side_effect = lambda call: {vnfc.id: {} for vnfc in call.vnfcs}
+            for hook in hooks:
+                self.memory, self.metadata_of_instance = {}, dict(before)
+                self.call(hook, params)
+                kept = json.loads(self.metadata_of_instance["mgmt_driver_changed_params"])
+                self.assertEqual({**wanted, "kubernetes_version": "1.37.2"}, kept)
+        self.assert_whole(3, 2)
+        self.assertEqual(4, len(replaced))
 
     def test_a_package_changes_nothing_without_the_user_data(self) -> None:
         with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):
