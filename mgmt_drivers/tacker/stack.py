@@ -75,7 +75,7 @@ def read_values(call: Call) -> dict[str, dict[str, Any]]:
         parameters = heat.get_parameters(heat_utils.get_stack_name(instance))
     except SolException as error:
         text = f"the stack of VNF {instance.id} could not be read: {printable(str(error.detail))}"
-        raise MgmtDriverError(text) from error
+        raise ServiceFailed(text) from error
     values: dict[str, dict[str, Any]] = json.loads(parameters["nfv"])["VDU"]
     return values
 
