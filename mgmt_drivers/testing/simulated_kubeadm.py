@@ -276,6 +276,12 @@ class KubeadmPrograms(Backups):
     def _restrict_files(self, words: list[str], stdin: bytes) -> Result:
         return OK
 
+    def _lead_kubelet(self, words: list[str], stdin: bytes) -> Result:
+        """kubelet starts anew, unless the apiserver of its node is upgraded already."""
+        if words[-1] == self.machine.apiserver:
+            return OK
+        return self._answer(["systemctl", "restart", "kubelet"], b"")
+
     def _restart_kubelet(self, words: list[str], stdin: bytes) -> Result:
         assert self._answer(words, stdin).ok, words
         return self._answer(["systemctl", "restart", "kubelet"], b"")

@@ -636,6 +636,27 @@ class RestartKubeletTest(unittest.TestCase):
             self.assertEqual((status, ran), (done.returncode, done.stdout))
 
 
+class LeadKubeletTest(unittest.TestCase):
+    def test_kubelet_leaves_an_apiserver_that_is_to_be_upgraded(self) -> None:
+        text = (_FOLDER / "cluster/kubeadm/lead-kubelet.sh").read_text()
+        own, all_ = "https://10.0.0.5:6443", "https://10.0.0.9:16443"
+        for release, server, ran in (("v1.37.2", all_, "restart kubelet\n"), ("v1.36.3", own, "")):
+            with self.subTest(release), tempfile.TemporaryDirectory() as folder:
+                conf, manifest, systemctl = (Path(folder, n) for n in ("conf", "pod", "systemctl"))
+                conf.write_text(f"clusters:\n- cluster:\n    server: {own}\n  name: c\n")
+                manifest.write_text("  - image: registry:5000/kube-apiserver:v1.36.3\n")
+                systemctl.write_text('#!/bin/sh\necho "$@"\n')
+                systemctl.chmod(0o755)
+                words = ("lead-kubelet", str(conf), "10.0.0.9:16443", str(manifest), release)
+                done = subprocess.run(
+                    ["sh", "-c", text, *words], timeout=60, text=True, check=True,
+                    env={"PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True,
+                )
+                self.assertEqual(ran, done.stdout)
+                expected = f"clusters:\n- cluster:\n    server: {server}\n  name: c\n"
+                self.assertEqual(expected, conf.read_text())
+
+
 class NamesNodeTest(unittest.TestCase):
     def test_names(self) -> None:
         text = (_FOLDER / "cluster/kubeadm/names-node.sh").read_text()

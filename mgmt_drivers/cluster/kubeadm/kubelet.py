@@ -18,6 +18,8 @@ REACH = Script(__package__, "reach-port")
 _CONF = "/etc/kubernetes/kubelet.conf"
 _ISSUE = Script(__package__, "issue-kubelet-certificate")
 _INSTALL = Script(__package__, "install-kubelet-certificate")
+_LEAD = Script(__package__, "lead-kubelet")
+_APISERVER = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 _HEALTH = ("127.0.0.1", "10248")  # kubelet's healthzPort, which is opened last
 _START_LIMIT = 120.0  # seconds
 _ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
@@ -25,6 +27,17 @@ _ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
 
 def restart(host: Host) -> None:
     host.sudo("systemctl", "restart", "kubelet")
+    _wait_until_it_runs(host)
+
+
+def lead_to_load_balancer(host: Host, cluster: Cluster, release: str) -> None:
+    """Let kubelet of a control-plane node ask all apiservers, until kubeadm has upgraded the node.
+
+    kubelet asks its own apiserver. While etcd of the node is down, that one does not answer, and
+    kubelet starts a changed static pod only when the request to delete its mirror pod has timed
+    out, after more than 30 seconds. ``kubeadm upgrade`` leads kubelet back to its own apiserver.
+    """
+    host.sudo(*_LEAD.command(_CONF, cluster.endpoint, _APISERVER, release))
     _wait_until_it_runs(host)
 
 

@@ -3,7 +3,7 @@
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
 from mgmt_drivers.cluster.upgrade.releases import ReleaseChange, predict_release
 from mgmt_drivers.engine.phase import Change, Prediction
 from mgmt_drivers.machine.host import Host
@@ -42,6 +42,8 @@ class UpgradeCluster(ReleaseChange):
 
     def act(self, host: Host, cluster: Cluster, release: str) -> None:
         changed_params.save_wanted(cluster.store, self._changed)
+        if cluster.topology.is_ha:
+            kubelet.lead_to_load_balancer(host, cluster, release)
         kubeadm.upgrade_cluster(host, cluster, release)
         control_plane.wait_until_healthy(host, cluster)
 

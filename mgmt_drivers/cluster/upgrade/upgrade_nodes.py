@@ -6,7 +6,7 @@ from typing import Any
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
-from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm
+from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
 from mgmt_drivers.cluster.nodes import draining, kubectl
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.upgrade.releases import predict_release
@@ -40,6 +40,8 @@ class _UpgradeNodes(HostPhase[Cluster]):
         if kubectl.kubelet_release(node) == release and not kubectl.is_cordoned_by_us(node):
             return UNCHANGED
         _drain(leader, name, node, cluster.params.drain_timeout)
+        if cluster.topology.is_ha and cluster.is_control_plane(host):
+            kubelet.lead_to_load_balancer(host, cluster, release)
         kubeadm.upgrade_node(host, cluster)
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
         host.sudo(*_RESTART.command(*hardening.restricting()), timeout=_RESTART_LIMIT)
