@@ -421,9 +421,9 @@ class RestoreTest(BackedUpClusterTest):
             self.assert_restored()
             text = log.getvalue()
             self.assertIn(f"{self.name} is the backup to restore, since newer ones", text)
-            self.assertIn(f"{newer[0]}: the backup was changed after node {node}", text)
-            self.assertIn(f"{newer[1]}: the backup's manifest cannot be read", text)
-            self.assertIn(f"{newer[2]}: the backup's signature is not one of", text)
+            self.assertIn(f"{newer[0]}: [KV-BACKUP] the backup was changed after node {node}", text)
+            self.assertIn(f"{newer[1]}: [KV-BACKUP] the backup's manifest cannot be read", text)
+            self.assertIn(f"{newer[2]}: [KV-BACKUP] the backup's signature is not one of", text)
 
     def test_no_backup_can_be_verified(self) -> None:
         self.instantiated()

@@ -565,9 +565,9 @@ class UpgradeHooksTest(HookCaller):
 
         replaced: list[str] = []
         hooks = kubernetes_v2.change_current_package_start, change_current_package_rollback_start
-        with mock.patch("mgmt_drivers.tacker.stack", create=True) as stack:
-            stack.replace_machine = replace_machine
-            stack.read_values.side_effect = lambda call: {vnfc.id: {} for vnfc in call.vnfcs}
+        stack = mock.Mock(replace_machine=replace_machine)  # the real one needs Tacker
+        stack.read_values.side_effect = lambda call: {vnfc.id: {} for vnfc in call.vnfcs}
+        with mock.patch.dict(sys.modules, {"mgmt_drivers.tacker.stack": stack}):
             for hook in hooks:
                 self.memory, self.metadata_of_instance = {}, dict(before)
                 self.call(hook, params)
