@@ -47,7 +47,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual([], table([]))
 
 
-class FileTest(unittest.TestCase):
+class ResultsFileTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
