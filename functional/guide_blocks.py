@@ -35,7 +35,7 @@ _HERE_DOC = re.compile(r"<<-?'?(\w+)")
 
 @dataclass(frozen=True)
 class Mark:
-    """What is special about a block, or about its commands with a text."""
+    """A special case: a block, or its commands with a text, that do not simply run."""
 
     kind: str
     text: str

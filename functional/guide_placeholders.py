@@ -1,4 +1,4 @@
-"""What the placeholders in the guide's commands stand for on a standing cluster."""
+"""Values of the placeholders in the guide's commands, on a standing cluster."""
 
 import re
 import sys

@@ -56,7 +56,7 @@ class HelmScenario(ClusterScenario):
         }
 
     def show_releases(self, vnf: Vnf) -> str:
-        """What Helm lists on the first control-plane node for the user that Tacker logs in as."""
+        """Helm's list on the first control-plane node, for the user that Tacker logs in as."""
         seen = self.machines(vnf)[MASTER][0].run("helm list --all-namespaces")
         log(seen)
         return seen

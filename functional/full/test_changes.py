@@ -109,7 +109,7 @@ class Changes(ClusterScenario):
         return occurrence
 
     def changes(self) -> dict[str, dict[str, Any]]:
-        """What a modification of each kind wants; the last one is the guide's request."""
+        """The wanted values of each kind of change; the last one is the guide's request."""
         outside = shared.outside_registry()
         guide = json.loads(json.loads((REQUESTS / _REQUEST).read_text())["metadata"][NAME])
         logins = {"username": outside.second_user, "certificate_path": outside.second_ca}

@@ -39,7 +39,7 @@ _ANY_CONTENT = (
     "1.37.tar", "ca.crt", "deployment.yaml", "helm-v3.22.0-linux-amd64.tar.gz", "key.asc",
     "tls.crt", "tls.key",
 )
-# What the pages take for granted: kubectl, its kubeconfig, and keys.
+# The pages take kubectl, its kubeconfig and keys for granted.
 _PREPARATION = (
     "mkdir bin",
     "ssh ubuntu@VIRTUAL-IP 'cat $(command -v kubectl)' >bin/kubectl && chmod +x bin/kubectl",

@@ -31,7 +31,7 @@ from tools.client.requests import load_request
 
 _BUNDLE = "Files/bundles/first.tar"
 _OVERLAYS = ["storage_v2"]
-# Of pods and Services, as the request has them.
+# The networks of pods and Services, as the request has them.
 _OWN = ("192.168.0.0/16", "10.199.187.0/24")
 
 

@@ -67,7 +67,7 @@ def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None
 def read_values(call: Call) -> dict[str, dict[str, Any]]:
     """Read what the stack's parameter nfv has of each machine; the instance may have older values.
 
-    :raises MgmtDriverError: Heat does not show the stack
+    :raises ServiceFailed: Heat does not show the stack
     """
     instance = _instance(call)
     try:
