@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from openstack.connection import Connection
 
-from tools.client import stacks
+from tools.client import hosts, stacks
 from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
 from tools.client.log import log
@@ -136,8 +136,8 @@ def host_lost(site: Site, machines: Sequence[Machine]) -> Iterator[None]:
 
     nova-compute itself goes on: that it deletes the servers is what the fence of a dead host does.
     """
-    compute, host = site.connection.compute, site.host(machines[0])
-    (service,) = (s for s in compute.services() if (s.binary, s.host) == ("nova-compute", host))
+    compute = site.connection.compute
+    service = hosts.service(site.connection, site.host(machines[0]))
     compute.disable_service(service)
     try:
         with power_cut(site, machines):

@@ -208,12 +208,16 @@ def mark_lost_ports(connection: Connection, vnf_id: str) -> list[str]:
     return [port.id for port in lost]
 
 
-def servers(connection: Connection, vnf_id: str) -> list[Any]:
-    """The servers in a VNF's stacks from Nova, which shows more attributes than Heat."""
+def servers(connection: Connection, vnf_id: str, *names: str) -> list[Any]:
+    """The servers in a VNF's stacks from Nova, which shows more attributes than Heat.
+
+    :param names: of resources; without any all servers are returned
+    """
     return [
         connection.compute.get_server(resource.id)
         for resource in resources(connection, vnf_id)
         if resource.type == "OS::Nova::Server" and resource.id
+        and (not names or resource.name in names)
     ]
 
 

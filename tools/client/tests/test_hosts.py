@@ -1,4 +1,4 @@
-"""How many compute hosts take servers of an image."""
+"""How many compute hosts take servers of an image, and a host that is dead."""
 
 import unittest
 from typing import Any
@@ -30,3 +30,24 @@ class CountTest(unittest.TestCase):
 
     def test_hosts_that_are_down_do_not_count(self) -> None:
         self.assertEqual(1, count({}, "QEMU", "QEMU", down=1))
+
+
+class DownTest(unittest.TestCase):
+    def test_a_host_is_down_until_the_end_also_of_what_fails(self) -> None:
+        seen: list[tuple[str, bool]] = []
+        services = [
+            item(binary=binary, host=host)
+            for binary, host in (
+                ("nova-scheduler", "two"), ("nova-compute", "one"), ("nova-compute", "two")
+            )
+        ]
+
+        def update(service: Any, forced: bool) -> None:
+            seen.append((f"{service.binary} {service.host}", forced))
+
+        compute = item(services=lambda: services, update_service_forced_down=update)
+        cloud: Any = item(compute=compute)
+        with self.assertRaises(ZeroDivisionError), hosts.down(cloud, "two"):
+            self.assertEqual([("nova-compute two", True)], seen)
+            raise ZeroDivisionError
+        self.assertEqual(("nova-compute two", False), seen[-1])

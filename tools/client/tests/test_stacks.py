@@ -75,6 +75,10 @@ class VnfTest(unittest.TestCase):
     def test_servers_that_do_not_exist_are_not_asked_for(self) -> None:
         self.assertEqual(["server s1"], stacks.servers(self.cloud, "vnf-1"))
 
+    def test_servers_of_some_names(self) -> None:
+        self.assertEqual(["server s1"], stacks.servers(self.cloud, "vnf-1", "x", "VDU"))
+        self.assertEqual([], stacks.servers(self.cloud, "vnf-1", "x"))
+
     def test_reasons_of_failures(self) -> None:
         self.assertEqual({"why failed"}, stacks.failure_reasons(self.cloud, "vnf-1"))
 
