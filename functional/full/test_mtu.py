@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from functional import kubernetes, shared
+from functional import kubernetes, leftovers, shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
 from functional.dns import Resolver
 from functional.packages import floating_ip_templates
@@ -29,6 +29,7 @@ class NetworksOfAnyMtu(ClusterScenario):
         package = self.onboard_package(floating_ip_templates("simple"))
         for number, mtu in enumerate(_MTUS):
             name = self.enter(self.network(mtu, f"10.190.{number}.0/24"))
+            before = leftovers.resources(self.cloud, self.tacker)
             vnf = self.create_vnf(package)
             request = self.request("simple", self.registry, name)
             use_floating_ips(request)
@@ -38,6 +39,8 @@ class NetworksOfAnyMtu(ClusterScenario):
             self.check_large_answers(vnf, mtu)
             self.assert_completed(vnf.terminate())
             stacks.await_deletion(self.cloud, vnf.id)
+            after = leftovers.resources(self.cloud, self.tacker)
+            self.assertEqual({}, leftovers.difference(before, after))  # among them floating IPs
 
     @contextlib.contextmanager
     def network(self, mtu: int, cidr: str) -> Iterator[str]:
