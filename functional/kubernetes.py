@@ -11,14 +11,14 @@ from typing import Any
 import urllib3
 from kubernetes import client
 
-from tools.client import vim_rights, wait
+from tools.client import machines, vim_rights, wait
 from tools.client.errors import ClientError
 from tools.client.machines import Remote
 
 _REQUEST_LIMIT = 30.0  # seconds for bytes of an answer
 # A connection ends when the virtual IP moves. Every method is sent again: objects have names.
 _RETRIES = urllib3.Retry(3, backoff_factor=1, allowed_methods=None)
-KUBECTL = "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf"
+KUBECTL = machines.KUBECTL
 
 
 class Cluster:

@@ -1,4 +1,4 @@
-"""A cluster with rare options: login by key, a proxy, a CNI manifest, an image of one's own."""
+"""A cluster with rare options: login by key, proxies, a CNI manifest, an image of one's own."""
 
 import io
 import re
@@ -9,7 +9,8 @@ from typing import Any
 import paramiko
 
 from functional import proxies, shared
-from functional.cluster_scenario import WORKER, ClusterScenario
+from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
+from functional.kubernetes import KUBECTL
 from functional.proxies import proxy_log, start_proxy
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from tools.client import stacks, wait
@@ -22,13 +23,17 @@ from tools.client.packages import SOURCES
 _MANIFEST = "Files/kubernetes/cni.yaml"
 _VNI = 77
 _MACHINES = 3
+_DEAD_PROXY = "http://192.0.2.1:3128"
 # What an operator's image of Debian 12 may have: a key, the containerd of that Debian, whose
-# configuration has an older format, and nftables only. Meanwhile nobody else logs in.
+# configuration has an older format, nftables only, and a proxy that sudo gives to all commands, as
+# Ubuntu's does. Meanwhile nobody else logs in.
 _PREPARE = """set -e
 sudo systemctl stop ssh
 sudo apt-get -qq update
 sudo apt-get -qq install --yes --no-install-recommends containerd nftables >/dev/null
 sudo update-alternatives --quiet --remove-all iptables
+echo HTTPS_PROXY={proxy} | sudo tee --append /etc/environment
+echo session required pam_env.so | sudo tee --append /etc/pam.d/sudo
 mkdir -p ~/.ssh
 echo '{key}' >>~/.ssh/authorized_keys
 sudo systemctl start ssh
@@ -74,7 +79,7 @@ class Options(ClusterScenario):
         self.assertIn(f"{registry}/v2/kube-apiserver", seen)
 
     def check_image_of_its_own(self, vnf: Vnf) -> None:
-        """What the image has is used: its containerd, and nftables."""
+        """Its containerd and nftables are used, and its proxy is not: nobody would answer."""
         machines = [machine for found in self.machines(vnf).values() for machine in found]
         for machine in machines:
             version = machine.run("containerd --version").split()[2]
@@ -83,6 +88,12 @@ class Options(ClusterScenario):
             self.assertEqual(("1", "nftables"), (version.partition(".")[0], mode))
             config = machine.run("sudo head -n 20 /etc/containerd/config.toml")
             self.assertIn("version = 2", config)
+            self.assertEqual(f"{_DEAD_PROXY}\n", machine.run("sudo printenv HTTPS_PROXY"))
+        master = self.machines(vnf)[MASTER][0]
+        shown = master.run("sudo sh -c 'cat /etc/kubernetes/manifests/*.yaml'")
+        words = "get daemonset kube-proxy --namespace kube-system --output yaml"
+        shown += master.run(f"{KUBECTL} {words}")
+        self.assertNotIn("_PROXY", shown)
 
     def prepare_machines(self, vnf: Vnf, key: paramiko.RSAKey) -> None:
         """Put key and packages on the machines, as an image of one's own would have them."""
@@ -92,13 +103,14 @@ class Options(ClusterScenario):
             300,
             "the machines",
         )
-        command = _PREPARE.format(key=f"{key.get_name()} {key.get_base64()}")
+        line = f"{key.get_name()} {key.get_base64()}"
+        command = _PREPARE.format(key=line, proxy=_DEAD_PROXY)
 
         def prepare(machine: Remote) -> None:
             machine.await_login()
             machine.run(command)
 
-        with step("put packages and the key on the machines"), ThreadPoolExecutor() as pool:
+        with step("put what the image may have on machines"), ThreadPoolExecutor() as pool:
             list(pool.map(prepare, found))
 
     def created_machines(self, vnf: Vnf) -> list[Remote]:

@@ -15,14 +15,11 @@ import requests
 from tools.client import vim_rights
 from tools.client.errors import ClientError
 from tools.client.log import log
-from tools.client.machines import Remote
+from tools.client.machines import KUBECTL, Remote
 from tools.client.names import unique
 from tools.client.web import ask
 
-_READ_ACCOUNT = (
-    "sudo kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system "
-    "get secret tacker-vim --output json"
-)
+_READ_ACCOUNT = f"{KUBECTL} --namespace kube-system get secret tacker-vim --output json"
 _PERIOD = 0.5  # seconds between two objects
 _LIMIT = 5.0  # seconds for an answer
 

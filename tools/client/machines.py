@@ -20,6 +20,8 @@ from tools.client.errors import ClientError
 
 # Seconds. An earlier machine's entry for the address stays in the neighbour table for ten seconds.
 _CONNECT_LIMIT = 30
+# As the administrator of a control-plane node, past the proxy that an image may give to sudo.
+KUBECTL = "sudo env --unset=HTTPS_PROXY kubectl --kubeconfig /etc/kubernetes/admin.conf"
 # Printed by each command first: before it stands what the login's shell prints of its own.
 _BEGIN = "begin-of-the-output"
 
