@@ -9,6 +9,7 @@ from functional.cluster_scenario import WORKER
 from functional.kubernetes import KUBECTL
 from functional.packages import user_data_templates
 from functional.upgrade_scenario import BEFORE, NEWEST, UpgradeScenario
+from mgmt_drivers.machine.files import STATE_FOLDER
 from tools.client import kubernetes_source, wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
@@ -20,6 +21,8 @@ from tools.client.machines import Remote
 _RUNTIME = "accounting"
 _LOG_OF_RUNTIME = "/var/log/accounting-runc.log"
 _SOURCE = "/etc/apt/sources.list.d/site.sources"
+# Of the node from which the image was made.
+_NODE_BEFORE = {f"{STATE_FOLDER}/member-of-before": "x", "/etc/kubernetes/pki/ca.crt": "x"}
 _STANZA = """Types: deb
 URIs: {url}
 Suites: /
@@ -52,9 +55,14 @@ class RoughImage(UpgradeScenario):
     def onboard_package(
         self, files: Mapping[str, Path] | None = None, overlays: Sequence[str] = ()
     ) -> Package:
-        """Machines have the repository among their package sources, with a key that is gone."""
+        """Machines have the repository among their package sources, with a key that is gone.
+
+        They have files of a node of another cluster, too, which kubeadm would refuse.
+        """
         content = _STANZA.format(url=f"{kubernetes_source.mirror_url()}/apt")
-        user_data = {"write_files": [{"path": _SOURCE, "content": content}]}
+        written = {_SOURCE: content, **_NODE_BEFORE}
+        listed = [{"path": path, "content": text} for path, text in written.items()]
+        user_data = {"write_files": listed}
         templates = user_data_templates(self.flavour, f"#cloud-config\n{json.dumps(user_data)}")
         return super().onboard_package({**(files or {}), **templates}, overlays)
 
@@ -95,6 +103,8 @@ class RoughImage(UpgradeScenario):
         self.assertIn("#  /swapfile none swap", machine.run("cat /etc/fstab"))
         config = machine.run("sudo containerd config dump")
         self.assertIn("/usr/local/sbin/accounting-runc", config)
+        markers = machine.run(f"sudo ls {STATE_FOLDER}").split()
+        self.assertEqual(1, len([name for name in markers if name.startswith("member")]))
 
     def check_reboot(self, vnf: Vnf) -> None:
         """Settings of the drivers hold from the next boot on."""
