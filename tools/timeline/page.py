@@ -16,6 +16,7 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)  # 
 # Two shades for changed phases, which tell consecutive phases apart.
 _COLOURS = {"failed": "#c0392b", "unchanged": "#c9ced6", "checked": "#7aa69b"}
 _CHANGED = ("#2f6fb2", "#5b9bd8")
+_DARK = (_CHANGED[0], _COLOURS["failed"])  # with white labels
 
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
@@ -116,7 +117,7 @@ def _rows(run: Run) -> Iterator[str]:
         yield f"<title>{html.escape(node)}</title></text>\n"
         for bar in run.bars:
             if bar.node == node:
-                frame = ' stroke="#1c2430" stroke-width="2"' if bar in critical else ""
+                frame = ' stroke="currentColor" stroke-width="2"' if bar in critical else ""
                 yield _bar(run, bar, y, phases.index(bar.phase), frame)
 
 
@@ -134,9 +135,9 @@ def _bar(run: Run, bar: Record, y: int, order: int, frame: str) -> str:
         f'fill="{colour}"{frame}><title>{html.escape(tooltip)}</title></rect>\n'
     )
     if bar.outcome != "unchanged" and width > len(bar.phase) * _CHARACTER:
-        label = html.escape(bar.phase)
+        label, ink = html.escape(bar.phase), "#fff" if colour in _DARK else "#1c2430"
         drawn += (
-            f'<text fill="#fff" pointer-events="none" x="{x + 4:.1f}" y="{y + 14}">'
+            f'<text fill="{ink}" pointer-events="none" x="{x + 4:.1f}" y="{y + 14}">'
             f"{label}</text>\n"
         )
     return drawn
