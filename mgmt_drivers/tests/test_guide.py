@@ -81,6 +81,8 @@ class ErrorCodesTest(unittest.TestCase):
         _, *parts = re.split(r"^(KV-.+)\n-+$", text, flags=re.MULTILINE)
         codes = {kind.code for kind in _KINDS if kind.code}
         self.assertEqual(sorted(codes), sorted(parts[::2]))
+        text = (_GUIDE / "howto" / "troubleshooting.rst").read_text()
+        self.assertEqual(codes, {code.upper() for code in re.findall(r":ref:`(kv-.+?)`", text)})
         for code, section in zip(parts[::2], parts[1::2], strict=True):
             with self.subTest(code):
                 self.assertEqual(1, section.count(".. code-block:: console"))
