@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mgmt_drivers.cluster.addons import addon_params, manifests
-from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
-from mgmt_drivers.cluster.backup.backup_params import placed
+from mgmt_drivers.cluster.backup import backup_params
 from mgmt_drivers.cluster.cluster_params import (
     ASPECT,
     CP,
@@ -28,16 +27,10 @@ from mgmt_drivers.cluster.cluster_params import (
 from mgmt_drivers.cluster.helm.helm_params import helm_of
 from mgmt_drivers.cluster.kubeadm.cluster_fields import NAME as CLUSTER_CONFIGURATION
 from mgmt_drivers.cluster.nodes.kubelet_fields import why_unknown
-from mgmt_drivers.cluster.packages.repository_params import (
-    OFFLINE,
-    PUBLIC,
-    SERIES,
-    PackageRepository,
-)
-from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
-from mgmt_drivers.cluster.registries.registries_params import server_name
-from mgmt_drivers.cluster.storage.storage_params import CP as STORAGE_CP
-from mgmt_drivers.cluster.storage.storage_params import VOLUME, with_manifests
+from mgmt_drivers.cluster.packages import repository_params
+from mgmt_drivers.cluster.packages.repository_params import PackageRepository
+from mgmt_drivers.cluster.registries import registries_params
+from mgmt_drivers.cluster.storage import storage_params
 from mgmt_drivers.package import address_names, floating_ips, volume_names
 from mgmt_drivers.params.declaration import ObjectOf, read_object
 from mgmt_drivers.params.proxy import Proxy
@@ -64,8 +57,8 @@ def _context(request: LcmRequest) -> Context:
     names: dict[str, Collection[str]] = {
         CP: cps,
         ASPECT: request.aspects,
-        VOLUME: volume_names(package, flavour),
-        STORAGE_CP: _storage_cps(request, cps),
+        storage_params.VOLUME: volume_names(package, flavour),
+        storage_params.CP: _storage_cps(request, cps),
     }
     return Context(package, names, is_new=request.operation == INSTANTIATE)
 
@@ -88,7 +81,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
     """The parameters with defaults that depend on others; errors are noted in the reader."""
     params = _of_offline_registry(params, reader)
     repository = _package_repository(params, reader)
-    storage = with_manifests(params.storage, params.manifests, reader)
+    storage = storage_params.with_manifests(params.storage, params.manifests, reader)
     proxy = params.proxy
     params = replace(
         params,
@@ -97,7 +90,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
         cni_manifest=_cni_manifest(params, reader),
         storage=storage,
         helm=helm_of(params.helm, params.helm_script, reader),
-        backup=placed(params.backup, storage, reader.at(ETCD_BACKUP)),
+        backup=backup_params.placed(params.backup, storage, reader.at(backup_params.NAME)),
     )
     _check_runtime(params, reader)
     _check_floating_ip(params, request, reader)
@@ -136,7 +129,7 @@ def _of_offline_registry(params: KubernetesParams, reader: Reader) -> Kubernetes
         return params
     for key in ("package_repository", "image_repository"):
         if reader.has(key):
-            reader.at(key).refuse(f"follows from {OFFLINE}: leave it out")
+            reader.at(key).refuse(f"follows from {repository_params.OFFLINE}: leave it out")
     packages = offline.packages(str(params.version))
     return replace(params, package_repository=packages, image_repository=offline.images)
 
@@ -149,8 +142,8 @@ def _package_repository(params: KubernetesParams, reader: Reader) -> PackageRepo
             f"missing: the Kubernetes project's own has no packages of {series.name}, only of "
             "1.24 and later"
         )
-    chosen = params.package_repository or PackageRepository(PUBLIC)
-    return replace(chosen, url=chosen.url.replace(SERIES, series.name))
+    chosen = params.package_repository or PackageRepository(repository_params.PUBLIC)
+    return replace(chosen, url=chosen.url.replace(repository_params.SERIES, series.name))
 
 
 def _with_host_of(repository: PackageRepository, proxy: Proxy) -> Proxy:
@@ -200,10 +193,10 @@ def _check_machines(params: KubernetesParams, request: LcmRequest, reader: Reade
 def _check_image_repository(params: KubernetesParams, reader: Reader) -> None:
     images, place = params.image_repository, reader.at("image_repository")
     for registry in params.private_registries:
-        if images is None or registry.server != server_name(images.server):
+        if images is None or registry.server != registries_params.server_name(images.server):
             continue
         if registry.plain_http != images.plain_http:
-            place.refuse(f"{REGISTRIES_NAME} says that it is {registry.url}")
+            place.refuse(f"{registries_params.NAME} says that it is {registry.url}")
         if registry.login and registry.is_hub:
             place.refuse("must be another registry than Docker Hub, whose logins are for tokens")
 

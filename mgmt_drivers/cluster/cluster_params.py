@@ -7,60 +7,23 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mgmt_drivers import grammar
-from mgmt_drivers.cluster.addons.addon_params import ADDONS, Addon, ManifestFile
-from mgmt_drivers.cluster.addons.addon_params import NAME as ADDONS_NAME
+from mgmt_drivers.cluster.addons import addon_params
+from mgmt_drivers.cluster.backup import backup_params
 from mgmt_drivers.cluster.backup.backup_keys import BackupKeys
-from mgmt_drivers.cluster.backup.backup_params import (
-    BACKUPS,
-    RESTORE,
-    RESTORE_KEYS,
-    Backup,
-    KeysOfBackups,
-)
-from mgmt_drivers.cluster.backup.backup_params import NAME as ETCD_BACKUP
-from mgmt_drivers.cluster.helm.helm_params import HELM, SCRIPT, Helm
-from mgmt_drivers.cluster.helm.helm_params import NAME as HELM_NAME
+from mgmt_drivers.cluster.helm import helm_params
 from mgmt_drivers.cluster.kubeadm.cluster_fields import CLUSTER_FIELDS, ClusterFields
 from mgmt_drivers.cluster.kubeadm.cluster_fields import NAME as CLUSTER_CONFIGURATION
 from mgmt_drivers.cluster.kubeadm.patch_params import PatchFolder
-from mgmt_drivers.cluster.monitoring.monitoring_params import MONITORING, Monitoring
-from mgmt_drivers.cluster.monitoring.monitoring_params import NAME as MONITORING_NAME
+from mgmt_drivers.cluster.monitoring import monitoring_params
 from mgmt_drivers.cluster.nodes.node_params import KubeletFields, Labels, Taint, Taints
-from mgmt_drivers.cluster.packages.repository_params import (
-    OFFLINE,
-    PACKAGE_REPOSITORY,
-    ImageRepository,
-    ImageRepositoryKind,
-    OfflineRegistry,
-    OfflineRegistryKind,
-    PackageRepository,
-)
+from mgmt_drivers.cluster.packages import repository_params
 from mgmt_drivers.cluster.packages.script_params import Script
-from mgmt_drivers.cluster.registries.registries_params import NAME as REGISTRIES_NAME
-from mgmt_drivers.cluster.registries.registries_params import (
-    REGISTRIES,
-    Certificates,
-    Registry,
-    server_name,
-)
-from mgmt_drivers.cluster.self_healing.rail_params import LIMITS, Limits
-from mgmt_drivers.cluster.self_healing.rail_params import NAME as AUTOMATIC_HEAL
+from mgmt_drivers.cluster.registries import registries_params
+from mgmt_drivers.cluster.registries.registries_params import Registry, server_name
+from mgmt_drivers.cluster.self_healing import rail_params
 from mgmt_drivers.cluster.series import DEFAULT_VERSION, Series, Version, VersionKind
-from mgmt_drivers.cluster.storage.storage_params import (
-    MANIFESTS,
-    PV_REGISTRATION,
-    STORAGE,
-    Manifest,
-    Storage,
-)
-from mgmt_drivers.params.declaration import (
-    MODIFICATION,
-    Always,
-    ObjectOf,
-    When,
-    inline,
-    param,
-)
+from mgmt_drivers.cluster.storage import storage_params
+from mgmt_drivers.params.declaration import MODIFICATION, Always, ObjectOf, When, inline, param
 from mgmt_drivers.params.kinds import (
     LARGEST_ARCHIVE,
     Choice,
@@ -187,7 +150,7 @@ class _CniManifestFile(TextKind[CniManifest | None]):
     words = PackageFile.words
 
     def take(self, text: str, reader: Reader) -> CniManifest | None:
-        path = ManifestFile().take(text, reader)
+        path = addon_params.ManifestFile().take(text, reader)
         return CniManifest(path) if path else None
 
 
@@ -248,7 +211,8 @@ class KubernetesParams:
         "without both URLs there is no proxy",
     )
     ca_certificates: bytes | None = param(
-        CA_CERTIFICATES, Certificates(), example="Files/ca.crt", changed_by=MODIFICATION,
+        CA_CERTIFICATES, registries_params.Certificates(), example="Files/ca.crt",
+        changed_by=MODIFICATION,
         meaning="file with CAs (PEM) that all machines trust, such as that of a proxy which "
         "decrypts HTTPS (:ref:`ca-certificates`)",
         left_out="the CAs of the machine's image",
@@ -257,20 +221,21 @@ class KubernetesParams:
         "kubernetes_version", VersionKind(), default=str(DEFAULT_VERSION), example="1.37.2",
         changed_by=MODIFICATION, meaning="version of Kubernetes",
     )
-    package_repository: PackageRepository = param(
-        "package_repository", PACKAGE_REPOSITORY, required=When("with Kubernetes 1.23 and older"),
+    package_repository: repository_params.PackageRepository = param(
+        "package_repository", repository_params.PACKAGE_REPOSITORY,
+        required=When("with Kubernetes 1.23 and older"),
         changed_by=MODIFICATION, meaning="an apt repository like the Kubernetes project's",
         left_out="the Kubernetes project's own, which has the series from 1.24 on",
     )
-    image_repository: ImageRepository | None = param(
-        "image_repository", ImageRepositoryKind(), example="images.example.com/kubernetes",
-        changed_by=MODIFICATION,
+    image_repository: repository_params.ImageRepository | None = param(
+        "image_repository", repository_params.ImageRepositoryKind(),
+        example="images.example.com/kubernetes", changed_by=MODIFICATION,
         meaning="repository of Kubernetes' images, with ``http://`` in front for a registry that "
         "speaks plain HTTP",
         left_out="kubeadm's own",
     )
-    offline: OfflineRegistry | None = param(
-        OFFLINE, OfflineRegistryKind(), example="10.10.0.251",
+    offline: repository_params.OfflineRegistry | None = param(
+        repository_params.OFFLINE, repository_params.OfflineRegistryKind(), example="10.10.0.251",
         meaning="in place of ``package_repository`` and ``image_repository``: the address of a "
         "private registry with bundles, for machines without internet (:doc:`offline`)",
         left_out="machines use the two",
@@ -285,8 +250,8 @@ class KubernetesParams:
         example="Files/kubernetes/calico.yaml", left_out=f"``{DEFAULT_CNI_MANIFEST}``",
         meaning="file with the objects of a pod network, YAML without aliases",
     )
-    addons: tuple[Addon, ...] = param(
-        ADDONS_NAME, ADDONS, changed_by=MODIFICATION,
+    addons: tuple[addon_params.Addon, ...] = param(
+        addon_params.NAME, addon_params.ADDONS, changed_by=MODIFICATION,
         meaning="manifests and charts that the cluster gets after its nodes, in their order "
         "(:doc:`addons`)",
         left_out="there are none",
@@ -296,41 +261,42 @@ class KubernetesParams:
         meaning="the longest time to drain a node, from ``1m`` to ``1d``",
     )
     private_registries: tuple[Registry, ...] = param(
-        REGISTRIES_NAME, REGISTRIES, changed_by=MODIFICATION,
+        registries_params.NAME, registries_params.REGISTRIES, changed_by=MODIFICATION,
         meaning="registries that the nodes pull from",
     )
-    storage: Storage | None = param(
-        "storage_server", STORAGE,
+    storage: storage_params.Storage | None = param(
+        "storage_server", storage_params.STORAGE,
         meaning="a machine that exports Cinder volumes over NFS; left out although the package "
         "has the machine, the machine is not set up",
     )
-    manifests: tuple[Manifest, ...] = param(
-        MANIFESTS, PV_REGISTRATION,
+    manifests: tuple[storage_params.Manifest, ...] = param(
+        storage_params.MANIFESTS, storage_params.PV_REGISTRATION,
         meaning="PersistentVolumes on the storage server; needs ``storage_server``",
     )
-    helm: Helm | None = param(
-        HELM_NAME, HELM,
+    helm: helm_params.Helm | None = param(
+        helm_params.NAME, helm_params.HELM,
         meaning="Helm on the control-plane nodes, for CNFs by charts (:doc:`helm`); ``{}`` "
         "installs the package ``helm``",
         left_out="there is no Helm",
     )
     helm_script: Path | None = param(
-        SCRIPT, PackageFile(), example="Scripts/install_helm.sh",
+        helm_params.SCRIPT, PackageFile(), example="Scripts/install_helm.sh",
         meaning="in place of ``helm``: a script that installs Helm on a control-plane node",
     )
-    backup: Backup | None = param(
-        ETCD_BACKUP, BACKUPS, changed_by=MODIFICATION,
+    backup: backup_params.Backup | None = param(
+        backup_params.NAME, backup_params.BACKUPS, changed_by=MODIFICATION,
         meaning="backups of etcd (:doc:`backup`); ``{}`` takes the defaults",
         left_out="there are no backups",
     )
-    monitoring: Monitoring | None = param(
-        MONITORING_NAME, MONITORING, changed_by=MODIFICATION,
+    monitoring: monitoring_params.Monitoring | None = param(
+        monitoring_params.NAME, monitoring_params.MONITORING, changed_by=MODIFICATION,
         meaning="machines tell Prometheus their health (:doc:`monitoring`); ``{}`` takes the "
         "default",
         left_out="machines tell nothing",
     )
-    automatic_heal: Limits = param(
-        AUTOMATIC_HEAL, LIMITS, default={}, example={"share": 25}, changed_by=MODIFICATION,
+    automatic_heal: rail_params.Limits = param(
+        rail_params.NAME, rail_params.LIMITS, default={}, example={"share": 25},
+        changed_by=MODIFICATION,
         meaning="limits of the heals that Tacker begins by itself (:ref:`automatic-heal`)",
     )
     hardening: str | None = param(
@@ -352,12 +318,13 @@ class KubernetesParams:
         left_out="kubeadm's own",
     )
     restore_from: Path | None = param(
-        RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar",
+        backup_params.RESTORE, PackageFile(LARGEST_ARCHIVE), example="Files/backup.tar",
         meaning="backup that the new cluster is made of: its path in the VNF package "
         "(:doc:`backup`)",
     )
     restore_keys: BackupKeys | None = param(
-        RESTORE_KEYS, KeysOfBackups(), example='{"pairs": [], "signers": {}}',
+        backup_params.RESTORE_KEYS, backup_params.KeysOfBackups(),
+        example='{"pairs": [], "signers": {}}',
         meaning="the keys of that backup, if another VNF saved it: the value of "
         "``mgmt_driver_etcd_backup_keys`` in the metadata of the VNF instance",
         left_out="the backup is of this VNF",
@@ -433,7 +400,7 @@ class KubernetesParams:
     def named_hosts(self) -> Iterator[tuple[str, str]]:
         """The hosts that the request names, and the parameter that does."""
         for number, registry in enumerate(self.private_registries):
-            place = f"{REGISTRIES_NAME}[{number}]"
+            place = f"{registries_params.NAME}[{number}]"
             yield registry.host, f"{place}.server"
             if registry.host_entry:
                 yield registry.host_entry.address, f"{place}.hosts_string"
@@ -442,7 +409,7 @@ class KubernetesParams:
             if url:
                 yield urlsplit(url.reveal()).hostname or "", f"proxy.{key}_proxy"
         if self.offline:
-            yield self.offline.host, OFFLINE
+            yield self.offline.host, repository_params.OFFLINE
             return
         yield urlsplit(self.package_repository.url).hostname or "", "package_repository.url"
         if self.image_repository:
