@@ -171,7 +171,7 @@ def _describe_versions(host: Host) -> str:
     by_release = defaultdict(list)
     for name, node in sorted(kubectl.list_nodes(host).items()):
         state = "" if kubectl.is_ready(node) else ", not ready"
-        state += ", cordoned" if kubectl.is_cordoned_by_us(node) else ""
+        state += ", cordoned" if kubectl.why_cordoned(node) else ""
         by_release[kubectl.kubelet_release(node)].append(f"{name}{state and f' ({state[2:]})'}")
     listed = "; ".join(f"{release}: {', '.join(names)}" for release, names in by_release.items())
     return (

@@ -115,7 +115,7 @@ def _ill(host: Host, thing: Object) -> list[str]:
     selector = ",".join(f"{key}={value}" for key, value in labels)
     where = ("--namespace", thing["metadata"]["namespace"], f"--selector={selector}")
     told = []
-    for pod in kubectl.get(host, "pods", *where)["items"]:
+    for pod in kubectl.list_objects(host, "pods", *where):
         states = [s.get("state") or {} for s in pod["status"].get("containerStatuses", ())]
         waiting = [str(s["waiting"].get("reason")) for s in states if "waiting" in s]
         reason = ", ".join(waiting) or kubectl.state_of(pod)

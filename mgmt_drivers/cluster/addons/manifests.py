@@ -88,9 +88,7 @@ def _with_images(value: Any, rename: Callable[[str], str]) -> Any:
 def find(host: Host, objects: Sequence[Object]) -> list[Object]:
     """Find those of the objects that the cluster has, as it has them."""
     words = ("--filename", "-", "--ignore-not-found")
-    found = kubectl.get(host, *words, stdin=text_of(objects)) if objects else {}
-    items: list[Object] = found.get("items", [found] if found else [])
-    return items
+    return kubectl.list_objects(host, *words, stdin=text_of(objects)) if objects else []
 
 
 def apply(host: Host, objects: Sequence[Object], takes_over: bool) -> None:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd, quorum, upkeep
@@ -72,10 +71,10 @@ class CheckQuorum(Check[Cluster]):
 
 def _is_whole(host: Host, name: str) -> bool:
     """Whether all components of a control-plane node are ready, as kubelet finds them."""
-    pods: list[dict[str, Any]] = kubectl.get(
+    pods = kubectl.list_objects(
         host, "pods", "--namespace", "kube-system", "--selector", "tier=control-plane",
         "--field-selector", f"spec.nodeName={name}",
-    )["items"]
+    )
     ready = {p["metadata"]["labels"].get("component") for p in pods if kubectl.is_ready(p)}
     return ready >= _COMPONENTS
 

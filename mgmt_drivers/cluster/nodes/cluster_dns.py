@@ -28,14 +28,14 @@ def list_pods(host: Host) -> list[DnsPod]:
 
     A cluster without DNS has none.
     """
-    found = kubectl.get(host, "pods", "--namespace", NAMESPACE, *_SELECTOR)
+    found = kubectl.list_objects(host, "pods", "--namespace", NAMESPACE, *_SELECTOR)
     return [
         DnsPod(
             answers.checked(pod["metadata"]["name"], answers.NODE, "a pod's name"),
             pod["spec"].get("nodeName", ""),
             "; ".join([kubectl.state_of(pod), *_waiting(pod)]),
         )
-        for pod in found["items"]
+        for pod in found
         if not pod["metadata"].get("deletionTimestamp")
     ]
 

@@ -25,7 +25,7 @@ class UncordonNodes(Change[Cluster, Sequence[str]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         leaving = [cluster.topology.name(node) for node in cluster.leaving]
         nodes = kubectl.list_nodes(host)
-        ours = [name for name, node in nodes.items() if kubectl.is_cordoned_to_leave(node)]
+        ours = [n for n, node in nodes.items() if kubectl.why_cordoned(node) == kubectl.LEAVING]
         return [name for name in ours if name not in leaving] or None
 
     def describe(self, names: Sequence[str]) -> str:
@@ -46,7 +46,6 @@ class DrainNodes(Change[Cluster, Nodes]):
     title = "drain nodes"
 
     def look(self, host: Host, cluster: Cluster) -> Nodes | None:
-        """The nodes that are ready."""
         nodes = kubectl.list_nodes(host)
         leaving = map(cluster.topology.name, cluster.leaving)
         ready = {name: nodes[name] for name in leaving if kubectl.is_ready(nodes.get(name))}
@@ -73,4 +72,4 @@ class DrainNodes(Change[Cluster, Nodes]):
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:
-    return not node["spec"].get("unschedulable") or kubectl.is_cordoned_to_leave(node)
+    return not node["spec"].get("unschedulable") or kubectl.why_cordoned(node) == kubectl.LEAVING

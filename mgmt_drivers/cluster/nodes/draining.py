@@ -116,7 +116,7 @@ def _list_budgets(host: Host, pods: Sequence[_Pod]) -> list[str]:
     if not pods:
         return []
     try:
-        found = kubectl.get(host, "poddisruptionbudgets", "--all-namespaces")["items"]
+        found = kubectl.list_objects(host, "poddisruptionbudgets", "--all-namespaces")
     except MgmtDriverError as error:
         LOG.warning("the PodDisruptionBudgets are not known: %s", error)
         return []

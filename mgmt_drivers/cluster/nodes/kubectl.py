@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
@@ -13,7 +13,7 @@ from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import without_proxy
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails. kubectl
 # reaches a loopback address without a proxy.
@@ -39,20 +39,20 @@ def get(host: Host, *words: str, stdin: Stdin = None) -> dict[str, Any]:
 
     No error quotes the output of a command that fails: it may contain an account's Secret.
     """
-
     command = ("get", *words, "--output", "json")
 
     def check(result: Result) -> None:
         if not result.ok:
             raise CommandFailed(f"kubectl {' '.join(command)}", result.status, result.complaint)
 
-    argv = [*_KUBECTL, *command]
-    ask = functools.partial(
-        host.session.run, argv, stdin=stdin, sudo=True, check=False, timeout=_LIMIT,
-        limit=LARGE_OUTPUT,
-    )
-    found: dict[str, Any] = json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
-    return found
+    ask = _asking(host, (*_KUBECTL, *command), stdin, _LIMIT, LARGE_OUTPUT, check=False)
+    return json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
+
+
+def list_objects(host: Host, *words: str, stdin: Stdin = None) -> list[dict[str, Any]]:
+    """List the objects that ``kubectl get`` shows, which shows a single one without a list."""
+    shown = get(host, *words, stdin=stdin)
+    return shown.get("items", [shown] if shown else [])
 
 
 def list_nodes(host: Host) -> dict[str, dict[str, Any]]:
@@ -87,9 +87,7 @@ def compare(host: Host, manifest: str) -> Comparison:
             raise CommandFailed("kubectl diff", result.status, result.complaint)
 
     argv = _COMPARE.command(MANAGER, *_KUBECTL)
-    ask = functools.partial(
-        host.session.run, argv, stdin=manifest, sudo=True, check=False, timeout=2 * _LIMIT
-    )
+    ask = _asking(host, argv, manifest, 2 * _LIMIT, DEFAULT_OUTPUT, check=False)
     seen = transient.retry(host.clock, ask, check)
     conflict = seen.complaint if seen.status > 1 and "conflict" in seen.complaint else ""
     return Comparison(seen.stdout.split(), seen.ok, conflict)
@@ -124,9 +122,8 @@ def delete_all(host: Host, manifest: str) -> None:
 
 def rewrite(host: Host, kind: str) -> None:
     """Write all objects of a kind as they are: the API encrypts them as it is told to now."""
-    words = _REWRITE.command(kind, *_KUBECTL)
-    ask = functools.partial(host.session.run, words, sudo=True, timeout=_REWRITE_LIMIT)
-    transient.retry(host.clock, ask)
+    argv = _REWRITE.command(kind, *_KUBECTL)
+    transient.retry(host.clock, _asking(host, argv, None, _REWRITE_LIMIT, DEFAULT_OUTPUT))
 
 
 def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
@@ -144,8 +141,7 @@ def discard_pods(host: Host, node: str) -> None:
 def list_pods(host: Host, node: str) -> list[dict[str, Any]]:
     """List the Pod objects of a node, of all namespaces."""
     where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
-    found: list[dict[str, Any]] = get(host, "pods", *where)["items"]
-    return found
+    return list_objects(host, "pods", *where)
 
 
 def discard(host: Host, kind: str, name: str) -> None:
@@ -167,22 +163,12 @@ def cordon(host: Host, node: str, what_for: str) -> None:
 
 
 def uncordon(host: Host, node: str) -> None:
-    """Undo :func:`cordon`."""
     _patch(host, node, {_CORDONED: None}, unschedulable=None)
 
 
-def is_cordoned_by_us(node: Mapping[str, Any]) -> bool:
-    return _CORDONED in node["metadata"].get("annotations", {})
-
-
-def is_cordoned_to_leave(node: Mapping[str, Any]) -> bool:
-    annotations: Mapping[str, str] = node["metadata"].get("annotations", {})
-    return annotations.get(_CORDONED) == LEAVING
-
-
-def is_cordoned_for_upgrade(node: Mapping[str, Any]) -> bool:
-    annotations: Mapping[str, str] = node["metadata"].get("annotations", {})
-    return annotations.get(_CORDONED) == UPGRADE
+def why_cordoned(node: Mapping[str, Any]) -> str:
+    """``LEAVING`` or ``UPGRADE``, if it was we who cordoned a node; otherwise empty."""
+    return node["metadata"].get("annotations", {}).get(_CORDONED, "")
 
 
 def has_condition(node: Mapping[str, Any], kind: str) -> bool:
@@ -192,7 +178,6 @@ def has_condition(node: Mapping[str, Any], kind: str) -> bool:
 
 
 def kubelet_release(node: Mapping[str, Any]) -> str:
-    """The release of a node's kubelet, such as v1.33.2."""
     release = node["status"].get("nodeInfo", {}).get("kubeletVersion")
     return answers.checked(release, answers.RELEASE, "a release of kubelet")
 
@@ -279,8 +264,14 @@ def _patch(
 
 
 def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
-    ask = functools.partial(
-        host.session.run, (*_KUBECTL, *words), stdin=stdin, sudo=True, timeout=limit,
-        limit=LIST_OUTPUT,
-    )
+    ask = _asking(host, (*_KUBECTL, *words), stdin, limit, LIST_OUTPUT)
     return transient.retry(host.clock, ask).stdout
+
+
+def _asking(
+    host: Host, argv: Sequence[str], stdin: Stdin, timeout: float, limit: int, check: bool = True
+) -> Callable[[], Result]:
+    """The call that runs a command, to be repeated while its error passes."""
+    return functools.partial(
+        host.session.run, argv, stdin=stdin, sudo=True, check=check, timeout=timeout, limit=limit
+    )

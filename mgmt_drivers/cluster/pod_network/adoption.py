@@ -33,10 +33,9 @@ def find(host: Host, manifest: str) -> list[Adoption]:
     """
     words = ("--filename", "-", "--ignore-not-found", "--show-managed-fields")
     try:
-        found = kubectl.get(host, *words, stdin=manifest)
+        objects = kubectl.list_objects(host, *words, stdin=manifest)
     except CommandFailed:  # a kind that is not served, or a kubectl before 1.21
         return []
-    objects = found.get("items", [found] if found else [])
     return [adoption for thing in objects if (adoption := _adoption(thing))]
 
 

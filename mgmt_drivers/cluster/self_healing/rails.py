@@ -99,7 +99,7 @@ class CheckRails(Check[Cluster]):
         """Find an upgrade or a restore that has not ended."""
         own = [name for name in map(cluster.topology.name, cluster.topology.nodes) if name in nodes]
         for name in own:
-            if kubectl.is_cordoned_for_upgrade(nodes[name]):
+            if kubectl.why_cordoned(nodes[name]) == kubectl.UPGRADE:
                 yield f"an upgrade has cordoned {name}, and has not ended"
         releases = {kubectl.kubelet_release(nodes[name]) for name in own}
         releases.add(kubeadm.read_cluster_release(leader))

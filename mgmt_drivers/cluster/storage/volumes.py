@@ -88,7 +88,7 @@ def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = Fals
 
 def _find_claims(host: Host, volumes: Sequence[Volume]) -> list[Volume]:
     """Find the claims that name volumes; returns the volumes, each with its claim's reference."""
-    claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
+    claims = kubectl.list_objects(host, "persistentvolumeclaims", "--all-namespaces")
     holders = {claim["spec"].get("volumeName"): claim["metadata"] for claim in claims}
     return [_held_for(volume, holders.get(_name(volume))) for volume in volumes]
 
@@ -129,8 +129,8 @@ def _check_owner(registered: Mapping[str, Volume], names: Iterable[str]) -> None
 def _check_free(host: Host, volumes: Sequence[Volume]) -> None:
     if not volumes:
         return
-    claims = kubectl.get(host, "persistentvolumeclaims", "--all-namespaces")["items"]
-    pods = kubectl.get(host, "pods", "--all-namespaces")["items"]
+    claims = kubectl.list_objects(host, "persistentvolumeclaims", "--all-namespaces")
+    pods = kubectl.list_objects(host, "pods", "--all-namespaces")
     used = [use for volume in volumes for use in _uses(volume, claims, pods)]
     if used:
         raise InUse("; ".join(used))
@@ -144,7 +144,7 @@ def find_removable(host: Host, names: Iterable[str]) -> list[str]:
     return ours
 
 
-def _uses(volume: Volume, claims: list[Volume], pods: list[Volume]) -> list[str]:
+def _uses(volume: Volume, claims: Sequence[Volume], pods: Sequence[Volume]) -> list[str]:
     name = _name(volume)
     reference = volume["spec"].get("claimRef") or {}
     held_for = {(str(reference.get("namespace")), str(reference["name"]))} if reference else set()
@@ -171,7 +171,7 @@ def _claims_of(pod: Volume) -> set[tuple[str, str]]:
 
 
 def _list_registered(host: Host) -> dict[str, Volume]:
-    return {_name(item): item for item in kubectl.get(host, "persistentvolumes")["items"]}
+    return {_name(item): item for item in kubectl.list_objects(host, "persistentvolumes")}
 
 
 def _is_ours(volume: Volume) -> bool:

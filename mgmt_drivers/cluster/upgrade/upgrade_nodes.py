@@ -29,7 +29,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         node = kubectl.list_nodes(cluster.leader)[cluster.name(host)]
-        if kubectl.is_cordoned_by_us(node):
+        if kubectl.why_cordoned(node):
             return Prediction(CHANGED, "left cordoned by an upgrade that failed")
         return predict_release(kubectl.kubelet_release(node), cluster)
 
@@ -37,7 +37,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
         leader, name = cluster.leader, cluster.name(host)
         release = kubeadm.read_version(host)
         node = kubectl.list_nodes(leader)[name]
-        if kubectl.kubelet_release(node) == release and not kubectl.is_cordoned_by_us(node):
+        if kubectl.kubelet_release(node) == release and not kubectl.why_cordoned(node):
             return UNCHANGED
         _drain(leader, name, node, cluster.params.drain_timeout)
         if cluster.topology.is_ha and cluster.is_control_plane(host):
@@ -49,7 +49,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
         if cluster.is_control_plane(host):
             # A kubelet of another series starts the static pods anew.
             control_plane.wait_until_healthy(host, cluster)
-        if kubectl.is_cordoned_by_us(node):
+        if kubectl.why_cordoned(node):
             kubectl.uncordon(leader, name)
         return CHANGED
 
