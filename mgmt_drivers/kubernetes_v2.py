@@ -281,12 +281,4 @@ def check_user_data(call: Call) -> None:
 
 
 if __name__ == "__main__":
-    hooks = (
-        instantiate_start, instantiate_end, instantiate_rollback_start, terminate_start,
-        terminate_end, scale_start, scale_end, scale_rollback_start, scale_rollback_end,
-        heal_start, heal_end,
-        modify_information_start, modify_information_end, change_current_package_start,
-        change_current_package_end, change_current_package_rollback_start,
-        change_current_package_rollback_end,
-    )
-    run({hook.__name__: hook for hook in hooks})
+    run(globals())

@@ -44,8 +44,4 @@ def _modification(call: Call) -> Any:
 
 
 if __name__ == "__main__":
-    hooks = (
-        instantiate_start, instantiate_end, terminate_start, terminate_end, heal_end,
-        modify_information_start, modify_information_end,
-    )
-    run({hook.__name__: hook for hook in hooks})
+    run(globals())

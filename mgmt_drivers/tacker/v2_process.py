@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import text_of
@@ -29,11 +30,11 @@ _FALLBACK = f"{tempfile.gettempdir()}/mgmt_drivers-{os.getuid()}"
 _LOG_SIZE = 10 << 20  # bytes; a process rotates a larger log
 _OLD_LOGS = 5
 
-Hook = Callable[[Call], None]
+def run(functions: Mapping[str, Any]) -> None:
+    """Run the hook that standard input names; an unknown hook does nothing.
 
-
-def run(hooks: Mapping[str, Hook]) -> None:
-    """Run the hook that standard input names; an unknown hook does nothing."""
+    :param functions: of a script, those of hooks by the names of Tacker's operations
+    """
     os.umask(0o077)  # other users must not read logs and traces
     output = _claim_standard_output()
     trace_dir, ssh_timeout = _configured()
@@ -47,7 +48,7 @@ def run(hooks: Mapping[str, Hook]) -> None:
     status = 0
     try:
         LOG.info("%s of VNF %s", call.operation, call.instance["id"])
-        hooks.get(call.operation, lambda call: None)(call)
+        functions.get(call.operation, lambda call: None)(call)
     except Exception as error:  # noqa: BLE001 - reported in one line; the log has the traceback
         LOG.exception("%s failed", call.operation)
         status = 1
