@@ -26,8 +26,7 @@ Changed = Mapping[str, Any]  # the patch of the instantiate request's object
 
 
 def load(store: Store) -> Changed:
-    found: Changed = store.load(_KEY, {})
-    return found
+    return store.load(_KEY, {})
 
 
 def save(store: Store, changed: Changed) -> None:
@@ -58,8 +57,7 @@ def save_wanted_logins(store: Store, changed: Changed) -> None:
 
 def load_wanted_logins(store: Store) -> list[Changed]:
     """Load the logins that changes which failed may have left on machines."""
-    found: list[Changed] = store.load(_LOGINS, [])
-    return found
+    return store.load(_LOGINS, [])
 
 
 def forget_wanted_logins(store: Store) -> None:

@@ -114,5 +114,5 @@ def pull(host: Host, reference: str, config_folder: str = "") -> None:
 def inspect_container(host: Host, name: str) -> dict[str, Any] | None:
     """Inspect a container; None if it does not exist."""
     result = host.ask("docker", "container", "inspect", name)
-    containers: list[dict[str, Any]] = json.loads(result.stdout) if result.ok else []
+    containers = json.loads(result.stdout) if result.ok else []
     return containers[0] if containers else None

@@ -32,11 +32,9 @@ class Host:
         """Gather a fact, and remember it until it is forgotten; one function alone uses a name."""
         if fact not in self._facts:
             self._facts[fact] = gather()
-        remembered: T = self._facts[fact]
-        return remembered
+        return self._facts[fact]
 
     def forget(self, *facts: str) -> None:
-        """Forget facts that have changed, so that they are gathered again."""
         for fact in facts:
             self._facts.pop(fact, None)
 

@@ -225,15 +225,13 @@ class ObjectOf(Kind[T]):
 
     def parse(self, reader: Reader) -> T:
         if not is_object(reader):
-            fallback: T = self.fallback
-            return fallback
+            return self.fallback
         if self._takes_blanks:
             values = {key: None if text == "" else text for key, text in reader.value.items()}
             reader = Reader(values, reader.path, reader.errors, reader.context)
         parsed = read_fields(self.cls, reader)
         self._refuse_unknown(reader)
-        checked: T = self._check(parsed, reader) if self._check else parsed
-        return checked
+        return self._check(parsed, reader) if self._check else parsed
 
     def patch(self, is_whole: bool = False) -> "ObjectOf[Any]":
         """The JSON Merge Patch (RFC 7396) of the object that a modification may have.

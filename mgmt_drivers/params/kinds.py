@@ -61,8 +61,7 @@ class TextKind(Kind[T]):
 
     def parse(self, reader: Reader) -> T:
         text = self._text(reader)
-        taken: T = self.take(text, reader) if text else self.fallback
-        return taken
+        return self.take(text, reader) if text else self.fallback
 
     def take(self, text: str, reader: Reader) -> T:
         """Convert a text that is not empty to the value; errors are noted in the reader."""

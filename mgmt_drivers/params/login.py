@@ -39,14 +39,13 @@ class _HostKey(TextKind[KnownKey | None]):
 
 def host_keys_param() -> tuple[KnownKey, ...]:
     """The field ``host_key``, also for a private registry, which has other login parameters."""
-    declared: tuple[KnownKey, ...] = param(
+    return param(
         "host_key", ListOf(_HostKey(), "string", at_least_one=True),
         example=["SHA256:rk5cAyJVKcKmS6LnYSf8jJ4VMEn3pkzuD9EN3TlCNUA"],
         meaning="SSH host keys of the machines (:ref:`host-keys`), each a public key "
         "(``ssh-ed25519 AAAA...``) or a fingerprint (``SHA256:...``)",
         left_out="the key that a machine shows first is trusted",
     )
-    return declared
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,7 @@ def _run(host: Host, container: Container, is_replaced: bool) -> None:
 
 def _is_as_expected(state: dict[str, Any], container: Container) -> bool:
     labels = state["Config"]["Labels"] or {}
-    running: bool = state["State"]["Running"]
-    return running and labels.get(SETTINGS_LABEL) == container.digest()
+    return state["State"]["Running"] and labels.get(SETTINGS_LABEL) == container.digest()
 
 
 def _refuse_occupied(host: Host, port: int) -> None:

@@ -76,8 +76,7 @@ def read_values(call: Call) -> dict[str, dict[str, Any]]:
     except SolException as error:
         text = f"the stack of VNF {instance.id} could not be read: {printable(str(error.detail))}"
         raise ServiceFailed(text) from error
-    values: dict[str, dict[str, Any]] = json.loads(parameters["nfv"])["VDU"]
-    return values
+    return json.loads(parameters["nfv"])["VDU"]
 
 
 class _WithValues(openstack.Openstack):

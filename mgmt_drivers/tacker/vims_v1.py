@@ -114,8 +114,7 @@ class RegisteredVims:
 
     def _find(self, **attributes: str) -> list[dict[str, Any]]:
         filters = {key: [value] for key, value in attributes.items()}
-        vims: list[dict[str, Any]] = NfvoPlugin().get_vims(self._context, filters=filters)
-        return vims
+        return NfvoPlugin().get_vims(self._context, filters=filters)
 
 
 class _Plugin(NfvoPlugin):

@@ -138,5 +138,4 @@ def forget_replaced(store: Store) -> None:
 
 def replaced(store: Store) -> Mapping[str, str]:
     """Load the VNFCs that :func:`save_replaced` has saved, by the names of their nodes."""
-    found: Mapping[str, str] = store.load(_REPLACED, {})
-    return found
+    return store.load(_REPLACED, {})
