@@ -188,7 +188,6 @@ class Heat:
     def _read_attributes(
         self, stack_id: str, listed: Iterable[Any], kind: str
     ) -> dict[str, dict[str, Any]]:
-        """Read the attributes of the stack's resources of one type, by name."""
         names = _ids(listed, kind)
         return {name: self._heat.resources.get(stack_id, name).attributes for name in names}
 

@@ -43,7 +43,6 @@ def has_base_hot(package: Path, flavour: str) -> bool:
 
 
 def address_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the ports and floating IPs in the flavour's BaseHOT."""
     listed = _resources(package, flavour, "OS::Neutron::Port", _FLOATING_IP)
     return frozenset(name for name, _ in listed)
 
@@ -58,7 +57,6 @@ def floating_ips(package: Path, flavour: str) -> dict[str, str]:
 
 
 def volume_names(package: Path, flavour: str) -> frozenset[str]:
-    """Names of the Cinder volumes in the flavour's BaseHOT."""
     return frozenset(name for name, _ in _resources(package, flavour, "OS::Cinder::Volume"))
 
 

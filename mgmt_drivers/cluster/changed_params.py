@@ -36,7 +36,6 @@ def save(store: Store, changed: Changed) -> None:
 
 
 def save_wanted(store: Store, params: Changed) -> None:
-    """Save the parameters that the cluster is about to get."""
     store.save_secret(_WANTED, params)
 
 
@@ -117,7 +116,6 @@ def _version(request: LcmRequest, changed: Changed) -> Version:
 
 
 def apply(request: LcmRequest, changed: Changed) -> LcmRequest:
-    """Return the request with these changes of its parameters."""
     own = request.additional_params.get(NAME)
     if not changed or not isinstance(own, Mapping):
         return request

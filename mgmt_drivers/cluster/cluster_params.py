@@ -333,12 +333,10 @@ class KubernetesParams:
 
     @property
     def workers(self) -> tuple[WorkerGroup, ...]:
-        """The groups of workers."""
         return (self.worker, *self.pools)
 
     @property
     def groups(self) -> tuple[NodeGroup, ...]:
-        """The groups of nodes."""
         return (self.master, *self.workers)
 
     def _logins(self) -> list[SshLogin]:
@@ -347,7 +345,6 @@ class KubernetesParams:
 
     @property
     def shares_password(self) -> bool:
-        """Whether groups of machines have the same password."""
         given = [login.password for login in self._logins() if login.password]
         return len(set(given)) < len(given)
 

@@ -83,7 +83,6 @@ class Topology:
 
     @property
     def machines(self) -> tuple[Node, ...]:
-        """The nodes, and the storage server if there is one."""
         return (*self.nodes, self.storage.node) if self.storage else self.nodes
 
     @property
@@ -140,7 +139,6 @@ def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
 
 
 def marks_of(node: Node, params: KubernetesParams) -> Marks:
-    """Labels and taints that the parameters give a machine."""
     group = group_of(node, params)
     if not isinstance(group, WorkerGroup):
         return Marks({}, ())

@@ -66,7 +66,6 @@ def has(host: Host, path: str, content: Content, mode: str = "0644") -> bool:
 
 
 def has_all(host: Host, expected: Sequence[File]) -> bool:
-    """Ask whether all files have their contents and modes."""
     limit = _limit(sum(_size(file.content) for file in expected))
     answer = host.ask(*_DIGEST.command(*(file.path for file in expected)), timeout=limit)
     return answer.ok and are_digests(answer.stdout, expected)

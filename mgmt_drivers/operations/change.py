@@ -60,8 +60,6 @@ def change_params(request: LcmRequest, services: Services, vims: Vims, change: C
     """Give the machines other parameters, and then keep the parameters.
 
     Until the end machines that come get the former parameters.
-
-    :raises MgmtDriverError: naming machine, phase and cause; a retry goes on
     """
     named, store = replace(request, operation="change of parameters"), services.store
     known = opening.read_topology(named, services, change.patch)

@@ -20,10 +20,7 @@ LOG = logging.getLogger(__name__)
 
 
 def defragment(request: LcmRequest, services: Services) -> None:
-    """Defragment the members of etcd that answer; a dead one must not keep etcd out of space.
-
-    :raises MgmtDriverError: naming machine, phase and cause; a retry goes on
-    """
+    """Defragment the members of etcd that answer; a dead one must not keep etcd out of space."""
     known = opening.read_topology(request, services)
     named = replace(request, operation="defragmentation of etcd")
     with opening.open_operation(named, services, known) as operation:

@@ -41,10 +41,7 @@ LOG = logging.getLogger(__name__)
 
 
 def validate(request: LcmRequest, vims: Vims) -> None:
-    """Check the request before any machine exists.
-
-    :raises ParameterError: with every error
-    """
+    """Check the request before any machine exists."""
     params = read_params(request)
     if params.shares_password:
         LOG.warning(
@@ -66,10 +63,7 @@ def validate(request: LcmRequest, vims: Vims) -> None:
 
 
 def instantiate(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Make the VNF's machines a cluster, and register the cluster in Tacker.
-
-    :raises MgmtDriverError: naming machine, phase and cause
-    """
+    """Make the VNF's machines a cluster, and register the cluster in Tacker."""
     known = opening.read_topology(request, services)
     check_networks(known)
     backup = restore.of_instantiation(known.params)

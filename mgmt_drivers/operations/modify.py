@@ -50,10 +50,7 @@ def note_change(request: LcmRequest, store: Store, asked: Change) -> bool:
 
 
 def modify(request: LcmRequest, services: Services, vims: Vims, modification: Any) -> None:
-    """Do what a modification asks for.
-
-    :raises MgmtDriverError: naming the cause; a retry goes on
-    """
+    """Do what a modification asks for."""
     asked = validate(request, services.store, modification)
     logins = asked.patch.get(MASTER)
     gives_up = isinstance(logins, dict) and "password" in logins and not logins["password"]

@@ -29,10 +29,7 @@ from mgmt_drivers.ssh.connection import Endpoint
 
 
 def validate(request: LcmRequest) -> None:
-    """Check the request before any machine exists.
-
-    :raises ParameterError: with every error
-    """
+    """Check the request before any machine exists."""
     read_params(request)
 
 
@@ -40,8 +37,6 @@ def instantiate(request: LcmRequest, services: Services) -> None:
     """Make the VNF's machines registries.
 
     A heal does the same: each phase looks whether its machine is new or was kept.
-
-    :raises MgmtDriverError: naming machine, phase and cause
     """
     params = read_params(_with_bundles(request, services.store))
     operation, machines = _open(request, services, params)
@@ -97,7 +92,6 @@ def check_unlocked(request: LcmRequest, services: Services) -> None:
 def _open(
     request: LcmRequest, services: Services, params: PrivateRegistryParams
 ) -> tuple[Operation, Sequence[Node]]:
-    """Return the operation and the VNF's machines."""
     machines = inventory.read(request, services.stacks).nodes
 
     def endpoint(node: Node) -> Endpoint:

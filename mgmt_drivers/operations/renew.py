@@ -30,8 +30,6 @@ def renew(request: LcmRequest, services: Services) -> None:
 
     Workers that answer get a new serving certificate for kubelet, and a new client certificate if
     kubelet has let its own expire.
-
-    :raises MgmtDriverError: naming machine, phase and cause; a retry continues the renewal
     """
     known = opening.read_topology(request, services)
     named = replace(request, operation="renewal of certificates")

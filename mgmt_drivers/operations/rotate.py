@@ -18,10 +18,7 @@ from mgmt_drivers.request import LcmRequest
 
 
 def rotate(request: LcmRequest, services: Services) -> None:
-    """Encrypt all Secrets by a new key; all control-plane nodes must answer.
-
-    :raises MgmtDriverError: naming machine, phase and cause; a retry goes on with the same key
-    """
+    """Encrypt all Secrets by a new key; all control-plane nodes must answer."""
     known = opening.read_topology(request, services)
     named = replace(request, operation="rotation of the encryption key")
     with opening.open_operation(named, services, known) as operation:

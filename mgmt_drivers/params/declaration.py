@@ -153,7 +153,6 @@ def inline(cls: type[Any], is_optional: bool = False, **options: Any) -> Any:
 
 
 def parameters(cls: type[Any]) -> tuple[Parameter, ...]:
-    """The parameters of an object, in the order of their declaration."""
     return tuple(_parameters(cls))
 
 

@@ -47,7 +47,6 @@ class Container:
         return found
 
     def _environment(self) -> dict[str, str]:
-        """Settings of the registry, by the names of its configuration reference."""
         values = {"REGISTRY_HTTP_ADDR": f"0.0.0.0:{_INNER_PORT}"}
         if self.tls:
             values["REGISTRY_HTTP_TLS_CERTIFICATE"] = f"{_INNER_CONFIG}/tls.crt"

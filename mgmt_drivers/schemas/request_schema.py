@@ -25,7 +25,6 @@ _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names of files, and their schemas."""
     for name, cls in OBJECTS.items():
         yield f"{name}.json", {**_DIALECT, "title": name, **ObjectOf(cls).schema()}
     references = {name: {"$ref": f"{name}.json"} for name in OBJECTS}
@@ -39,5 +38,4 @@ def schemas() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def text(schema: Mapping[str, Any]) -> str:
-    """A schema as its file has it."""
     return json.dumps(schema, indent=2) + "\n"

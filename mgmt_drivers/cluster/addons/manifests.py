@@ -46,7 +46,6 @@ def _is_object(thing: Any) -> bool:
 
 
 def text_of(objects: Sequence[Object]) -> str:
-    """The manifest of objects, for kubectl."""
     whole = {"apiVersion": "v1", "kind": "List", "items": [*objects]}
     return json.dumps(whole, default=str)  # YAML has dates, JSON has none
 
@@ -59,7 +58,6 @@ def describe(thing: Object) -> str:
 
 
 def images_in(objects: Sequence[Object]) -> list[str]:
-    """References of the images that objects name, each once."""
     found: dict[str, str] = {}
     _with_images([*objects], lambda image: found.setdefault(image, image))
     return sorted(found)

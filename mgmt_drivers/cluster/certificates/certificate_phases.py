@@ -70,7 +70,6 @@ class IssueApiCertificate(Change[Cluster, Collection[str]]):
         self._former = former
 
     def look(self, host: Host, cluster: Cluster) -> Collection[str] | None:
-        """The names that are missing, or too many."""
         found, wanted = certificates.read_api_names(host), {*kubeadm_config.api_names(cluster)}
         return wanted - found | found & {*self._former} - wanted or None
 

@@ -145,7 +145,6 @@ def read(host: Host) -> NodeState:
 
 
 def read_api_names(host: Host) -> set[str]:
-    """Read the names and addresses in the certificate of a node's apiserver."""
     found = _parse("apiserver", files.read(host, f"{_PKI}/apiserver.crt"))
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     addresses = map(str, names.get_values_for_type(x509.IPAddress))

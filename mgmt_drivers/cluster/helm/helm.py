@@ -52,7 +52,6 @@ def check_login(host: Host) -> None:
 
 
 def install(host: Host, source: Helm, has_proxy: bool) -> None:
-    """Install Helm from the archive, or by the script, of the VNF package."""
     if source.archive:
         words = _UNPACK.command(source.archive.member, source.archive.sha256)
         host.sudo(*words, stdin=source.archive.path, timeout=_INSTALL_LIMIT)

@@ -24,7 +24,6 @@ class InstallHelm(Change[Cluster, str]):
     title = "install Helm"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The digest of the archive or script, if Helm was not installed from it."""
         digest = _digest(cluster)
         return None if files.has(host, _DONE, digest) else digest
 
@@ -51,7 +50,6 @@ class ConfigureHelm(Phase[Cluster]):
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
-        """Read the credentials of the VIM's account on the leader."""
         read = functools.partial(service_account.read, account=vim_account(cluster.store))
         yield functools.partial(_configure, credentials=ask(cluster.leader, read))
 
@@ -73,7 +71,6 @@ class CopyCharts(Phase[Cluster]):
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
-        """Read the charts and repositories on the leader."""
         yield functools.partial(_copy, folders=ask(cluster.leader, helm.pack))
 
 

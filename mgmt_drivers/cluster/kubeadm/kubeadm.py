@@ -333,12 +333,10 @@ def upgrade_cluster(host: Host, cluster: Cluster, release: str) -> None:
 
 
 def upgrade_node(host: Host, cluster: Cluster) -> None:
-    """Upgrade a node's part of the control plane, if it has one, and kubelet's configuration."""
     _upgrade(host, cluster, "node")
 
 
 def renew_certificates(host: Host) -> None:
-    """Renew all certificates that kubeadm can renew, which needs no API."""
     command = ("flock", _LOCK, "kubeadm", "certs", "renew", "all")
     host.sudo(*without_proxy(command), timeout=_RENEWAL_LIMIT)
 

@@ -116,7 +116,6 @@ def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> 
 
 
 def delete_all(host: Host, manifest: str) -> None:
-    """Delete the objects of a manifest; one that is gone is fine."""
     _run(host, "delete", "--filename", "-", "--ignore-not-found", stdin=manifest)
 
 
@@ -139,7 +138,6 @@ def discard_pods(host: Host, node: str) -> None:
 
 
 def list_pods(host: Host, node: str) -> list[dict[str, Any]]:
-    """List the Pod objects of a node, of all namespaces."""
     where = ("--all-namespaces", "--field-selector", f"spec.nodeName={node}")
     return list_objects(host, "pods", *where)
 

@@ -85,7 +85,6 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     title = "save labels and taints"
 
     def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        """The metadata to save, if other metadata are saved."""
         nodes = kubectl.list_nodes(host)
         saved = node_metadata.load(cluster.store)
         wanted = dict(saved)

@@ -116,7 +116,6 @@ def load(store: Store) -> dict[str, NodeMetadata]:
 
 
 def forget(store: Store, vnfcs: Collection[str]) -> None:
-    """Forget what was saved of these VNFCs."""
     save(store, {vnfc: found for vnfc, found in load(store).items() if vnfc not in vnfcs})
 
 

@@ -108,7 +108,6 @@ class Taint:
     )
 
     def shown(self) -> dict[str, str]:
-        """The taint as the API shows it."""
         value = {"value": self.value} if self.value else {}
         return {"key": self.key, **value, "effect": self.effect}
 

@@ -42,7 +42,6 @@ class RemoveNodes(Change[Cluster, Sequence[str]]):
     title = "remove nodes"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The names of those that the cluster has."""
         nodes = kubectl.list_nodes(host)
         return [n for n in map(cluster.topology.name, cluster.leaving) if n in nodes] or None
 
@@ -66,7 +65,6 @@ class RemoveOrphanedNodes(RemoveNodes):
         self._with_masters = with_masters
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
-        """The names of orphaned nodes."""
         own = set(map(cluster.topology.name, cluster.topology.nodes))
         nodes = filter(NODE_NAME.fullmatch, kubectl.list_nodes(host))
         ours = [n for n in nodes if n.startswith("worker-") or self._with_masters]

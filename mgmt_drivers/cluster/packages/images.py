@@ -22,7 +22,6 @@ def find_missing(host: Host, cluster: Cluster, with_pod_network: bool = True) ->
 
 
 def of_role(listed: Sequence[str], is_control_plane: bool) -> list[str]:
-    """The images of Kubernetes that a node runs."""
     return [i for i in listed if is_control_plane or _short(i) in _ON_EVERY_NODE]
 
 

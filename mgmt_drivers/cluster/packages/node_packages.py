@@ -62,7 +62,6 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
 
 
 def repository_url(host: Host, cluster: Cluster) -> str:
-    """The URL of the packages for the system of a machine."""
     url = cluster.params.package_repository.url
     return url.replace(SYSTEM, platforms.detect(host).slug) if SYSTEM in url else url
 

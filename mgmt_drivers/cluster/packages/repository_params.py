@@ -47,7 +47,6 @@ class PackageRepository:
 
     @property
     def has_one_series(self) -> bool:
-        """Whether the URL names a series."""
         return bool(_ONE_SERIES.search(self.url))
 
     def read_key(self) -> bytes | None:

@@ -27,7 +27,6 @@ class ApplyCniManifest(Change[Cluster, Sequence[Object]]):
     prediction: ClassVar[Prediction | None] = Prediction(CHANGED)
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[Object] | None:
-        """The objects, if the cluster's are not as the manifest has them."""
         objects = addons.of_pod_network(cluster.params)
         return None if kubectl.compare(host, manifests.text_of(objects)).are_equal else objects
 

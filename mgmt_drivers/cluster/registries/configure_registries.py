@@ -31,7 +31,6 @@ class ConfigureRegistries(Change[Cluster, str]):
         self._before = before  # of a running cluster
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The digest of the registries, if others or none are configured."""
         digest = _digest(cluster)
         return None if files.has(host, _DONE, digest, _MODE) else digest
 

@@ -23,7 +23,6 @@ _PROBE_LIMIT = 120.0  # seconds
 
 
 def write_host_entries(host: Host, registries: Sequence[Registry]) -> None:
-    """Give the machine the addresses that no name server knows."""
     entries = dict.fromkeys(r.host_entry for r in registries if r.host_entry)
     lines = "".join(f"{syntax.words(entry.address, entry.name)}\n" for entry in entries)
     for path in (_HOSTS, _HOSTS_TEMPLATE):

@@ -221,7 +221,6 @@ REGISTRIES = _Registries(ObjectOf(Registry, _check))
 
 
 def _check_together(registries: Sequence[Registry], reader: Reader) -> None:
-    """Note registries that are listed twice, and names with two addresses."""
     times = Counter(registry.server.lower() for registry in registries if registry.server)
     addresses: dict[str, str] = {}
     for number, registry in enumerate(registries):

@@ -88,7 +88,6 @@ def ensure_ext4(host: Host, device: str) -> str:
 
 
 def is_mount_point(host: Host, folder: str) -> bool:
-    """Ask whether any file system is mounted at a folder."""
     return host.ask("findmnt", "--mountpoint", folder).ok
 
 

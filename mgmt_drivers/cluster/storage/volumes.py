@@ -179,7 +179,6 @@ def _is_ours(volume: Volume) -> bool:
 
 
 def _place(volume: Volume) -> tuple[Any, Any]:
-    """The server and the path of a volume; None if the volume is not on NFS."""
     nfs = volume["spec"].get("nfs") or {}
     return nfs.get("server"), nfs.get("path")
 

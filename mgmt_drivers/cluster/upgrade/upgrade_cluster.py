@@ -15,7 +15,6 @@ class SetImageRepository(Change[Cluster, str]):
     title = "set the image repository"
 
     def look(self, host: Host, cluster: Cluster) -> str | None:
-        """The repository, if kubeadm has another one."""
         images = cluster.params.image_repository
         if images is None or kubeadm.read_image_repository(host) == images.reference:
             return None
