@@ -1,7 +1,6 @@
 """Packages on a Debian or Ubuntu machine."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mgmt_drivers.errors import CommandFailed, InstallationFailed, WaitTimeout
 from mgmt_drivers.machine import syntax
@@ -64,8 +63,8 @@ def install(host: Host, names: Sequence[str]) -> None:
         return
     repair(host)
     try:
-        _run(host, *_APT, "update", "-o", "APT::Update::Error-Mode=any")
-        _run(host, *_APT, "install", "-y", "--no-install-recommends", *absent)
+        run(host, *_APT, "update", "-o", "APT::Update::Error-Mode=any")
+        run(host, *_APT, "install", "-y", "--no-install-recommends", *absent)
     except CommandFailed as error:
         raise InstallationFailed(
             f"cannot install {', '.join(absent)} from the machine's package sources. Give it a "
@@ -77,7 +76,7 @@ def install(host: Host, names: Sequence[str]) -> None:
 def repair(host: Host) -> None:
     """End dpkg's interrupted transaction, which makes apt refuse all; raises MgmtDriverError."""
     try:
-        _run(host, *_CONFIGURE)  # dpkg needs the lock that apt holds, but does not wait for it
+        run(host, *_CONFIGURE)  # dpkg needs the lock that apt holds, but does not wait for it
     except CommandFailed as error:
         raise InstallationFailed(
             "an interrupted installation of packages on the machine cannot be completed: "
@@ -86,12 +85,12 @@ def repair(host: Host) -> None:
         ) from error
 
 
-def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
+def run(host: Host, *argv: str, timeout: float = _INSTALL_LIMIT) -> None:
     """Run a command that calls apt, and repeat it while another program holds apt's lock."""
     tail = ""
     for _ in host.clock.attempts(_LOCK_LIMIT):
         try:
-            run()
+            host.sudo(*argv, timeout=timeout, limit=LARGE_OUTPUT)
             return
         except CommandFailed as error:
             if not any(text in error.tail for text in _LOCKED):
@@ -101,8 +100,3 @@ def retry_while_locked(host: Host, run: Callable[[], object]) -> None:
         f"another program has held apt's lock for more than {_LOCK_LIMIT:g} s: {tail}. Wait until "
         "it ends, then retry the operation"
     )
-
-
-def _run(host: Host, *argv: str) -> None:
-    run = functools.partial(host.sudo, *argv, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT)
-    retry_while_locked(host, run)

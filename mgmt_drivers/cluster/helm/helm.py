@@ -1,6 +1,5 @@
 """Helm on a control-plane node: Tacker's v1 API runs Helm over SSH as the login user."""
 
-import functools
 import json
 from collections.abc import Mapping
 
@@ -62,13 +61,9 @@ def install(host: Host, source: Helm, has_proxy: bool) -> None:
 
 def _run_script(host: Host, has_proxy: bool) -> None:
     words = ("flock", _LOCK, _SCRIPT)
-    command = through_proxy(words) if has_proxy else words
-    run = functools.partial(
-        host.sudo, *command, timeout=_INSTALL_LIMIT, limit=LARGE_OUTPUT
-    )
     packages.repair(host)
     try:
-        packages.retry_while_locked(host, run)
+        packages.run(host, *(through_proxy(words) if has_proxy else words))
     except CommandFailed as error:
         raise AddonFailed(
             f"the script that installs Helm failed, see helm_installation_script_path. {error}"

@@ -1,6 +1,5 @@
 """The packages of a node: those of the VNF package's script, and what the driver needs besides."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from mgmt_drivers.errors import CommandFailed, InstallationFailed
 from mgmt_drivers.machine import files, packages, platforms
 from mgmt_drivers.machine.files import STATE_FOLDER, File
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.ssh.session import LARGE_OUTPUT
 
 _LIMIT = 1800.0  # seconds
 _SCRIPT = f"{STATE_FOLDER}/install_k8s_cluster.sh"
@@ -46,13 +44,10 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     # Packages that the image brought, at whatever version, stay as they are.
     extra = packages.find_missing(host, needed(host, cluster))
     words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
-    run = functools.partial(
-        host.sudo, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT, limit=LARGE_OUTPUT
-    )
     packages.repair(host)
     kubeadm.forget_version(host)
     try:
-        packages.retry_while_locked(host, run)
+        packages.run(host, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT)
     except CommandFailed as error:
         raise InstallationFailed(
             "the script of the VNF package failed. If the machine does not reach its package "
