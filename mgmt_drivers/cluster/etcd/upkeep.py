@@ -1,11 +1,11 @@
-"""The databases of etcd's members: quota, compaction, defragmentation, alarms, snapshot."""
+"""The databases of etcd's members: their quota, and a snapshot."""
 
 import contextlib
 import re
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
-from mgmt_drivers.cluster.etcd.etcd import Database, Running
+from mgmt_drivers.cluster.etcd.etcd import Database
 from mgmt_drivers.cluster.packages.runtime import exec_prefix
 from mgmt_drivers.errors import EtcdError, MgmtDriverError
 from mgmt_drivers.machine import files
@@ -16,13 +16,11 @@ from mgmt_drivers.machine.script import Script
 DATA = "/var/lib/etcd"  # the same path in the container and on its machine
 _SNAPSHOT = "snapshot.db"  # in it, until it is checked
 _SNAPSHOT_LIMIT = 300.0  # seconds
-_UPKEEP_LIMIT = 600.0  # seconds to compact or defragment gigabytes
 # Programs of etcd's image that check a snapshot: etcdctl lost it in 3.6 to etcdutl, new in 3.5.
 _CHECKERS = ("etcdutl", "etcdctl")
 _MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
 _QUOTA = re.compile(r"--quota-backend-bytes[= ]['\"]?(\d{1,19})")
 _DEFAULT_QUOTA = 2 << 30  # bytes
-_COMPACTED = "required revision has been compacted"
 _PREPARE_SNAPSHOT = Script(__package__, "prepare-snapshot")
 
 
@@ -32,17 +30,6 @@ def read_quota(host: Host, database: Database) -> int:
         return database.quota
     given = _QUOTA.search(files.read(host, _MANIFEST))
     return int(given[1]) if given and int(given[1]) else _DEFAULT_QUOTA
-
-
-def compact(host: Host, cluster: Running, revision: int) -> None:
-    """Let etcd forget what was before a revision; its databases keep their sizes."""
-    words = ("compaction", "--physical", str(revision))
-    etcd.run(host, cluster, etcd.LOCAL, *words, timeout=_UPKEEP_LIMIT, tolerated=_COMPACTED)
-
-
-def defragment(host: Host, cluster: Running) -> None:
-    """Shrink the database of this machine's member, which answers nobody meanwhile."""
-    etcd.run(host, cluster, etcd.LOCAL, "defrag", timeout=_UPKEEP_LIMIT, tolerated="")
 
 
 def save_snapshot(host: Host, cluster: Cluster, name: str = "etcd-snapshot") -> str:

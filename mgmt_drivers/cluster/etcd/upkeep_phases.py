@@ -12,6 +12,8 @@ from mgmt_drivers.machine.host import Host
 _LEAST = 1 << 20  # bytes that a defragmentation gives back
 _LIMIT = 120.0  # seconds for a member to be healthy again
 _MIB = 1 << 20
+_WORK_LIMIT = 600.0  # seconds to compact or defragment gigabytes
+_COMPACTED = "required revision has been compacted"
 
 
 def is_needed(host: Host, status: EtcdStatus) -> bool:
@@ -35,7 +37,8 @@ class CompactEtcd(Change[Cluster, int]):
         return status.revision if status.lacks_space else None
 
     def act(self, host: Host, cluster: Cluster, revision: int) -> None:
-        upkeep.compact(host, cluster, revision)
+        words = ("compaction", "--physical", str(revision))
+        etcd.run(host, cluster, etcd.LOCAL, *words, timeout=_WORK_LIMIT, tolerated=_COMPACTED)
 
 
 class DefragmentEtcd(Change[Cluster, Database]):
@@ -66,7 +69,8 @@ class DefragmentEtcd(Change[Cluster, Database]):
                 f"{upkeep.DATA} has {free[:20]} MiB free, and a defragmentation needs "
                 f"{database.in_use // _MIB + 1}: remove what nobody needs"
             )
-        upkeep.defragment(host, cluster)
+        # The member answers nobody meanwhile.
+        etcd.run(host, cluster, etcd.LOCAL, "defrag", timeout=_WORK_LIMIT, tolerated="")
 
         def healthy() -> None:
             status = etcd.read_status(host, cluster)
