@@ -125,6 +125,13 @@ class Change(HostPhase[C_contra], Generic[C_contra, F]):
         return CHANGED
 
 
+class NamedChange(Change[C_contra, Sequence[str]]):
+    """A change of several things, of which :meth:`look` finds the names."""
+
+    def describe(self, change: Sequence[str]) -> str:
+        return ", ".join(change)
+
+
 @dataclass(frozen=True)
 class Work(Generic[C_contra]):
     """Phases and the hosts on which an operation runs them, one phase after another.

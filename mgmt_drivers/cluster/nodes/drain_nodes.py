@@ -5,14 +5,14 @@ from typing import Any
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import draining, kubectl
-from mgmt_drivers.engine.phase import Change
+from mgmt_drivers.engine.phase import Change, NamedChange
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
 Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
 
-class UncordonNodes(Change[Cluster, Sequence[str]]):
+class UncordonNodes(NamedChange[Cluster]):
     """Uncordon nodes that stay, and that an interrupted operation has cordoned.
 
     An operation whose process dies cannot uncordon nodes itself, and its retry may be about other
@@ -27,9 +27,6 @@ class UncordonNodes(Change[Cluster, Sequence[str]]):
         nodes = kubectl.list_nodes(host)
         ours = [n for n, node in nodes.items() if kubectl.why_cordoned(node) == kubectl.LEAVING]
         return [name for name in ours if name not in leaving] or None
-
-    def describe(self, names: Sequence[str]) -> str:
-        return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         for name in names:

@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import NODE_NAME
-from mgmt_drivers.engine.phase import DEPENDS, Change, HostPhase, Prediction
+from mgmt_drivers.engine.phase import DEPENDS, HostPhase, NamedChange, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
@@ -36,7 +36,7 @@ class ResetControlPlane(HostPhase[Cluster]):
         return CHANGED
 
 
-class RemoveNodes(Change[Cluster, Sequence[str]]):
+class RemoveNodes(NamedChange[Cluster]):
     """Remove the nodes that leave from the cluster; the machines need not be alive."""
 
     title = "remove nodes"
@@ -44,9 +44,6 @@ class RemoveNodes(Change[Cluster, Sequence[str]]):
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         nodes = kubectl.list_nodes(host)
         return [n for n in map(cluster.topology.name, cluster.leaving) if n in nodes] or None
-
-    def describe(self, names: Sequence[str]) -> str:
-        return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         kubectl.delete(host, "node", *names)

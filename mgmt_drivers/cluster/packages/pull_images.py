@@ -6,7 +6,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.nodes import cluster_dns
 from mgmt_drivers.cluster.packages import images
-from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
+from mgmt_drivers.engine.phase import DEPENDS, NamedChange, Prediction
 from mgmt_drivers.errors import CommandFailed, RegistryError
 from mgmt_drivers.machine.host import Host
 
@@ -14,7 +14,7 @@ _PUSH = "Push the image into its registry"
 _REACH = "Give the machine a way to its registry (a route, or the parameter proxy)"
 
 
-class PullImages(Change[Cluster, Sequence[str]]):
+class PullImages(NamedChange[Cluster]):
     """Pull the images of Kubernetes that the node runs, before it joins or is upgraded.
 
     :param with_pod_network: also the images of the CNI manifest, which is applied later
@@ -28,9 +28,6 @@ class PullImages(Change[Cluster, Sequence[str]]):
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         return images.find_missing(host, cluster, self._with_pod_network) or None
-
-    def describe(self, lacking: Sequence[str]) -> str:
-        return ", ".join(lacking)
 
     def predict(self, host: Host, cluster: Cluster) -> Prediction:
         wanted = cluster.params.version

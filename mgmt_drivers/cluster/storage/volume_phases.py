@@ -6,7 +6,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.storage import volumes
 from mgmt_drivers.cluster.storage.volumes import Volume
-from mgmt_drivers.engine.phase import DEPENDS, Change, Check, Prediction
+from mgmt_drivers.engine.phase import DEPENDS, Change, Check, NamedChange, Prediction
 from mgmt_drivers.errors import VolumeError
 from mgmt_drivers.machine.host import Host
 
@@ -49,16 +49,13 @@ class RegisterVolumes(Change[Cluster, Sequence[Volume]]):
         volumes.register(host, lacking, are_restored=self._are_restored)
 
 
-class RemoveVolumes(Change[Cluster, Sequence[str]]):
+class RemoveVolumes(NamedChange[Cluster]):
     """Remove the PersistentVolumes, since their server address cannot be changed."""
 
     title = "remove PersistentVolumes"
 
     def look(self, host: Host, cluster: Cluster) -> Sequence[str] | None:
         return volumes.find_removable(host, volumes.names(cluster.topology.storage_server)) or None
-
-    def describe(self, names: Sequence[str]) -> str:
-        return ", ".join(names)
 
     def act(self, host: Host, cluster: Cluster, names: Sequence[str]) -> None:
         kubectl.delete(host, "persistentvolume", *names)
