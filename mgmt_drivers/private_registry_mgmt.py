@@ -1,7 +1,7 @@
 """The class that Tacker loads for the private registry VNF; the CSAR has the same file."""
 
 from mgmt_drivers.operations import registry
-from mgmt_drivers.registry.registry_params import MODIFICATION
+from mgmt_drivers.registry.registry_params import MODIFICATION, read_params
 from mgmt_drivers.tacker.v1 import (
     InstanceStore,
     MgmtDriver,
@@ -20,7 +20,7 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
 
     def instantiate_start(self, context, vnf_instance, instantiate_vnf_request, **kwargs):
         source = instantiate_vnf_request
-        registry.validate(lcm_request("instantiate", context, vnf_instance, source))
+        read_params(lcm_request("instantiate", context, vnf_instance, source))
         self.add_user_data(context, vnf_instance, source)
 
     def instantiate_end(self, context, vnf_instance, instantiate_vnf_request, vnf, **kwargs):

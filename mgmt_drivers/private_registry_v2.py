@@ -3,13 +3,13 @@
 from typing import Any
 
 from mgmt_drivers.operations import registry
-from mgmt_drivers.registry.registry_params import MODIFICATION
+from mgmt_drivers.registry.registry_params import MODIFICATION, read_params
 from mgmt_drivers.tacker.v2 import Call
 from mgmt_drivers.tacker.v2_process import run
 
 
 def instantiate_start(call: Call) -> None:
-    registry.validate(call.lcm_request("instantiate"))
+    read_params(call.lcm_request("instantiate"))
 
 
 def instantiate_end(call: Call) -> None:

@@ -28,11 +28,6 @@ from mgmt_drivers.setup.preflight import CheckPlatform, WaitForCloudInit
 from mgmt_drivers.ssh.connection import Endpoint
 
 
-def validate(request: LcmRequest) -> None:
-    """Check the request before any machine exists."""
-    read_params(request)
-
-
 def instantiate(request: LcmRequest, services: Services) -> None:
     """Make the VNF's machines registries.
 

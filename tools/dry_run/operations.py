@@ -12,6 +12,7 @@ from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.inventory import Contents, Node
 from mgmt_drivers.operations import heal, instantiate, modify, registry, scale_in, scale_out
 from mgmt_drivers.registry.registry_params import NAME as REGISTRY
+from mgmt_drivers.registry.registry_params import read_params
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.ssh.connection import Endpoint
 from mgmt_drivers.ssh.session import Session
@@ -114,7 +115,7 @@ class Vnf:
         """
         request = replace(self.request, operation="instantiate")
         if self._is_registry:
-            registry.validate(request)
+            read_params(request)
         else:
             instantiate.validate(request, self._vims)
 
