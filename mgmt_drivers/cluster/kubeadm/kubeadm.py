@@ -110,8 +110,7 @@ def check_member(host: Host) -> None:
 
 
 def check_ready(host: Host) -> None:
-    """:raises MgmtDriverError: if the machine is not a member, or its apiserver is not ready"""
-    check_member(host)
+    """:raises MgmtDriverError: if the machine's apiserver is not ready"""
     reason = kubectl.find_why_not_ready(host)
     if reason:
         raise ClusterError(f"the node's apiserver is not ready: {reason}")
