@@ -28,18 +28,9 @@ class KubeadmApi:
 class Series:
     """A minor release of Kubernetes.
 
-    ``kubeadm_api`` is the version of kubeadm's configuration that the series reads and
-    that the series after it still reads (kubeadm's API reference). ``dockershim``
-    tells whether its kubelet drives Docker itself. From 1.24 on, sockets of
-    container runtimes are given as URLs. ``has_learners`` tells whether its kubeadm
-    lets members of etcd join as learners, without a vote until they have caught up
-    (kubeadm's feature gate EtcdLearnerMode). ``refuses_cgroup_v1`` tells whether its
-    kubelet starts on cgroup v1 only when told to (KEP-5573). ``has_nftables`` tells
-    whether the mode nftables of its kube-proxy is stable (KEP-3866).
-    ``reserves_etcd_storage`` tells whether its kubeadm asks for ephemeral storage for etcd.
-    ``patches_kubelet`` tells whether its kubeadm patches kubelet's configuration (kubeadm's
-    documentation, "Customizing with patches"), and ``validates`` whether it has ``kubeadm config
-    validate``. ``ends_quickly`` tells whether its apiserver takes --shutdown-send-retry-after.
+    ``kubeadm_api`` is the version of kubeadm's configuration that the series reads and that the
+    series after it still reads (kubeadm's API reference). :data:`_FIRST` and :data:`_LAST` explain
+    the rest.
     """
 
     name: str
@@ -59,29 +50,33 @@ class Series:
 
     @property
     def socket_scheme(self) -> str:
+        """Since kubelet drives no Docker, sockets of container runtimes are given as URLs."""
         return "" if self.dockershim else "unix://"
 
 
+# The minor releases with which features came.
+_FIRST = {
+    "ends_quickly": 23,  # the apiserver takes --shutdown-send-retry-after
+    "patches_kubelet": 25,  # kubeadm patches kubelet's configuration ("Customizing with patches")
+    "validates": 26,  # there is ``kubeadm config validate``
+    "has_learners": 29,  # members of etcd get a vote when they have caught up (EtcdLearnerMode)
+    "has_nftables": 33,  # the mode nftables of kube-proxy is stable (KEP-3866)
+    "refuses_cgroup_v1": 35,  # kubelet starts on cgroup v1 only when told to (KEP-5573)
+}
+# The last minor releases that had others.
+_LAST = {
+    "reserves_etcd_storage": 21,  # kubeadm asks for ephemeral storage for etcd
+    "dockershim": 23,  # kubelet drives Docker itself
+}
+
+
 def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]:
-    last_with_etcd_storage, last_with_dockershim, first_with_learners = 21, 23, 29
-    first_with_kubelet_patches, first_with_validation = 25, 26
-    first_with_nftables, first_without_cgroup_v1 = 33, 35
-    first_with_quick_end = 23
-    return {
-        f"1.{minor}": Series(
-            f"1.{minor}",
-            kubeadm_api,
-            dockershim=minor <= last_with_dockershim,
-            has_learners=minor >= first_with_learners,
-            refuses_cgroup_v1=minor >= first_without_cgroup_v1,
-            has_nftables=minor >= first_with_nftables,
-            reserves_etcd_storage=minor <= last_with_etcd_storage,
-            patches_kubelet=minor >= first_with_kubelet_patches,
-            validates=minor >= first_with_validation,
-            ends_quickly=minor >= first_with_quick_end,
-        )
-        for minor in range(first, last + 1)
-    }
+    made = {}
+    for minor in range(first, last + 1):
+        has = {name: minor >= number for name, number in _FIRST.items()}
+        has |= {name: minor <= number for name, number in _LAST.items()}
+        made[f"1.{minor}"] = Series(f"1.{minor}", kubeadm_api, **has)
+    return made
 
 
 SUPPORTED: dict[str, Series] = {
