@@ -161,17 +161,13 @@ class Operation:
         return answers[0]
 
     def ask_each(
-        self,
-        title: str,
-        hosts: Sequence[Host],
-        question: Callable[[Host], T],
-        outcome: Outcome = CHECKED,
+        self, title: str, hosts: Sequence[Host], question: Callable[[Host], T]
     ) -> list[T]:
         """Ask hosts the same question; the trace records the question under the title.
 
         Returns the answers in the order of the hosts.
         """
-        asked = [self._pool.submit(self.ask, title, host, question, outcome) for host in hosts]
+        asked = [self._pool.submit(self.ask, title, host, question) for host in hosts]
         caught = [each.exception() for each in asked]
         failed = [error for error in caught if isinstance(error, errors.OperationError)]
         self._raise_any([failure for error in failed for failure in error.errors])
