@@ -31,9 +31,8 @@ from mgmt_drivers.cluster.nodes.metadata_phases import LabelNodes
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes, ResetControlPlane
 from mgmt_drivers.cluster.nodes.spread_dns import SpreadDns
 from mgmt_drivers.cluster.nodes.wait_for_nodes import WaitForNodes
-from mgmt_drivers.cluster.packages.install_packages import InstallPackages
+from mgmt_drivers.cluster.packages.install_packages import InstallPackages, UseOfflineRegistry
 from mgmt_drivers.cluster.packages.pull_images import PullImages
-from mgmt_drivers.cluster.packages.use_offline_registry import UseOfflineRegistry
 from mgmt_drivers.cluster.pod_network.metadata_service import CloseMetadataService
 from mgmt_drivers.cluster.registries.configure_registries import ConfigureRegistries
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes, MountVolumes, WaitForVolumes

@@ -6,7 +6,7 @@ Without targets all machines are replaced, and become a new cluster.
 from contextlib import nullcontext
 
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
-from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
+from mgmt_drivers.cluster.backup.backup_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
 from mgmt_drivers.cluster.kubeadm import kubeadm

@@ -14,7 +14,7 @@ from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
-from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup, GetBackup
+from mgmt_drivers.cluster.backup.backup_phases import ForgetBackup, GetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams

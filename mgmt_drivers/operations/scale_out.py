@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
+from mgmt_drivers.cluster.backup.backup_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd.etcd_phases import CheckEtcdMembers, RemoveOrphanedMembers
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (

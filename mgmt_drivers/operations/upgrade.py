@@ -13,7 +13,7 @@ from dataclasses import replace
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
-from mgmt_drivers.cluster.backup.restore_phases import ForgetBackup
+from mgmt_drivers.cluster.backup.backup_phases import ForgetBackup
 from mgmt_drivers.cluster.changed_params import Changed
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_checks import read_params

@@ -16,8 +16,8 @@ from typing import Any
 
 from mgmt_drivers import private_registry_v2
 from mgmt_drivers.cluster.packages import node_packages
+from mgmt_drivers.cluster.packages.install_packages import UseOfflineRegistry
 from mgmt_drivers.cluster.packages.repository_params import CA_FILE, KEY_FILE, OfflineRegistry
-from mgmt_drivers.cluster.packages.use_offline_registry import UseOfflineRegistry
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import MgmtDriverError, ParameterError, WaitTimeout
 from mgmt_drivers.machine.script import Script
