@@ -145,7 +145,7 @@ def _renew_token(operation: Operation, cluster: Cluster, hosts: Sequence[Host], 
     leader = [cluster.leader]
     operation.run(cluster, on(leader, AddVimToken()))
     if not operation.services.dry_run:
-        read = partial(service_account.read, account=service_account.vim_account(cluster.store))
+        read = partial(service_account.read_vim, store=cluster.store)
         vims.renew(operation.ask("read the VIM credentials", cluster.leader, read))
     masters = cluster.masters(hosts) if cluster.params.helm else []
     operation.run(cluster, on(masters, ConfigureHelm()), on(leader, RevokeOldVimTokens()))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
-from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
@@ -108,8 +108,8 @@ def make_cluster(
         )
         if services.dry_run:
             return
-        read_account = functools.partial(service_account.read, account=vim_account(services.store))
-        credentials = operation.ask("read the VIM credentials", leader, read_account)
+        read = functools.partial(service_account.read_vim, store=services.store)
+        credentials = operation.ask("read the VIM credentials", leader, read)
     changed_params.forget_wanted_logins(services.store)  # the machines are new
     _register(request, vims, known, credentials)
 

@@ -14,7 +14,6 @@ import yaml
 
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.kubeadm.control_plane_phases import InitializeControlPlane
 from mgmt_drivers.cluster.kubeadm.join_nodes import JoinNodes
@@ -37,7 +36,7 @@ from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.testing import made_certificates
 from mgmt_drivers.testing.fake_cluster import cluster
-from mgmt_drivers.testing.fakes import FakeSession
+from mgmt_drivers.testing.fakes import FakeSession, MemoryStore
 
 NO_MEMBERS = json.dumps({"members": []})
 _STATE = "/var/lib/tacker-mgmt-drivers"
@@ -585,7 +584,7 @@ class ReadinessTest(PhaseTest):
             )
         session.expect("sudo", "kubectl", stdout=json.dumps({}))
         session.expect("sudo", "kubectl", stdout=_secret_of_account())
-        found = service_account.read(self.hosts[0], VIM_ACCOUNT)
+        found = service_account.read_vim(self.hosts[0], MemoryStore())
         self.assertEqual(("the token", "the CA"), (found.token.reveal(), found.ca))
         self.assertNotIn("the token", repr(found))
         encoded = base64.b64encode(b"the token").decode()

@@ -115,8 +115,9 @@ def revoke(host: Host, account: ServiceAccount) -> None:
     )
 
 
-def read(host: Host, account: ServiceAccount) -> Credentials:
-    """Read the credentials of an account; waits until Kubernetes has issued them."""
+def read_vim(host: Host, store: Store) -> Credentials:
+    """Read the credentials of the VIM's account; waits until Kubernetes has issued them."""
+    account = vim_account(store)
     for _ in host.clock.attempts(_LIMIT):
         data = _read_secret(host, account).get("data", {})
         if "token" in data and "ca.crt" in data:

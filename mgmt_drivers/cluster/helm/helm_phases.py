@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.service_account import Credentials, vim_account
+from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.helm import helm
 from mgmt_drivers.engine.phase import DEPENDS, Ask, Change, Phase, Prediction, Step
@@ -50,7 +50,7 @@ class ConfigureHelm(Phase[Cluster]):
 
     @contextmanager
     def around(self, cluster: Cluster, ask: Ask) -> Iterator[Step[Cluster]]:
-        read = functools.partial(service_account.read, account=vim_account(cluster.store))
+        read = functools.partial(service_account.read_vim, store=cluster.store)
         yield functools.partial(_configure, credentials=ask(cluster.leader, read))
 
 
