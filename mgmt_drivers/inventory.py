@@ -127,9 +127,7 @@ class VimAccess:
     verify: bool
 
     @classmethod
-    def from_auth(
-        cls, auth: Mapping[str, Any], region: str | None = None, verify: bool = True
-    ) -> "VimAccess":
+    def from_auth(cls, auth: Mapping[str, Any], region: str | None, verify: bool) -> "VimAccess":
         """:param auth: a password login, by the names of Keystone's v3 plugin"""
         login = v3.Password(
             auth_url=auth["auth_url"],

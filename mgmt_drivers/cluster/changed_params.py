@@ -66,7 +66,7 @@ def forget_wanted_logins(store: Store) -> None:
 
 
 def choose_for_release(
-    request: LcmRequest, store: Store, release: str, patch: Changed | None = None
+    request: LcmRequest, store: Store, release: str, patch: Changed | None
 ) -> Changed:
     """Find the changed parameters of a cluster that has a release.
 

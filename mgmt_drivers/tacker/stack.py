@@ -23,7 +23,7 @@ from mgmt_drivers.errors import ServiceFailed, printable
 from mgmt_drivers.tacker.v2 import USER_DATA, Call
 
 
-def scale(call: Call, method: str = "scale") -> None:
+def scale(call: Call, method: str) -> None:
     """Scale the stack as Tacker's OpenStack driver does with the package's UserData.
 
     The instance stays as it is: Tacker updates the stack again, with nothing, and then lists the
