@@ -15,7 +15,7 @@ from mgmt_drivers.cluster.kubeadm.cluster_fields import CLUSTER_FIELDS, ClusterF
 from mgmt_drivers.cluster.kubeadm.cluster_fields import NAME as CLUSTER_CONFIGURATION
 from mgmt_drivers.cluster.kubeadm.patch_params import PatchFolder
 from mgmt_drivers.cluster.monitoring import monitoring_params
-from mgmt_drivers.cluster.nodes.node_params import KubeletFields, Labels, Taint, Taints
+from mgmt_drivers.cluster.nodes.node_params import TAINTS, KubeletFields, Labels, Taint
 from mgmt_drivers.cluster.packages import repository_params
 from mgmt_drivers.cluster.packages.script_params import Script
 from mgmt_drivers.cluster.registries import registries_params
@@ -105,7 +105,7 @@ class WorkerGroup(NodeGroup):
         left_out="Kubernetes' own", changed_by=MODIFICATION,
     )
     taints: tuple[Taint, ...] = param(
-        "taints", Taints(), meaning="taints of each of the nodes (:doc:`pools`)",
+        "taints", TAINTS, meaning="taints of each of the nodes (:doc:`pools`)",
         left_out="there are none", changed_by=MODIFICATION,
     )
 

@@ -7,7 +7,7 @@ that may be secret.
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -311,8 +311,12 @@ class PackageFile(TextKind[Path | None]):
         elif size > self._largest:
             reader.refuse(f"{text} is larger than {self._largest >> 20} MiB")
         else:
+            self.check(path, reader)
             return path
         return None
+
+    def check(self, path: Path, reader: Reader) -> None:
+        """Note errors in what lies at the path."""
 
 
 class TextFile(PackageFile):
@@ -325,19 +329,22 @@ class TextFile(PackageFile):
         except UnicodeDecodeError as error:
             reader.refuse(f"is not text in UTF-8: {error}")
             return None
-        if path:
-            self.check(content, reader)
+        self.check_text(content, reader)
         return path
 
-    def check(self, content: str, reader: Reader) -> None:
-        """Note errors in the content."""
+    def check_text(self, content: str, reader: Reader) -> None:
+        """Note errors in the content, which is empty if there is no file."""
 
 
 class ListOf(Kind[tuple[T, ...]]):
     fallback = absent = ()
 
-    def __init__(self, kind: Kind[T], noun: str = "object", at_least_one: bool = False) -> None:
-        self.kind, self._noun, self._at_least_one = kind, noun, at_least_one
+    def __init__(
+        self, kind: Kind[T], noun: str = "object", at_least_one: bool = False,
+        check: Callable[[Sequence[T], Reader], None] = lambda items, reader: None,
+    ) -> None:
+        """:param check: notes errors of the items together"""
+        self.kind, self._noun, self._at_least_one, self._check = kind, noun, at_least_one, check
         self.words = f"list of {noun}s"
 
     def parse(self, reader: Reader) -> tuple[T, ...]:
@@ -346,7 +353,9 @@ class ListOf(Kind[tuple[T, ...]]):
             return ()
         if self._at_least_one and not reader.value:
             reader.refuse(f"must be a list with at least one {self._noun}")
-        return tuple(self.kind.parse(reader.at(n)) for n in range(len(reader.value)))
+        items = tuple(self.kind.parse(reader.at(n)) for n in range(len(reader.value)))
+        self._check(items, reader)
+        return items
 
     def schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "array", "items": self.kind.schema()}

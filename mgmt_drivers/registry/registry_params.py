@@ -106,19 +106,15 @@ class _Sha256(kinds.TextKind[str]):
 
 
 class _Certificate(kinds.PackageFile):
-    def take(self, text: str, reader: Reader) -> Path | None:
-        path = super().take(text, reader)
-        if path and _certified_key(path) is None:
+    def check(self, path: Path, reader: Reader) -> None:
+        if _certified_key(path) is None:
             reader.refuse("is not a PEM certificate")
-        return path
 
 
 class _PrivateKey(kinds.PackageFile):
-    def take(self, text: str, reader: Reader) -> Path | None:
-        path = super().take(text, reader)
-        if path and _own_key(path) is None:
+    def check(self, path: Path, reader: Reader) -> None:
+        if _own_key(path) is None:
             reader.refuse("is not a PEM private key without a passphrase")
-        return path
 
 
 def read_pem(path: Path) -> Secret:
@@ -127,7 +123,7 @@ def read_pem(path: Path) -> Secret:
 
 
 class _Htpasswd(kinds.TextFile):
-    def check(self, content: str, reader: Reader) -> None:
+    def check_text(self, content: str, reader: Reader) -> None:
         for number, line in enumerate(content.split("\n"), start=1):
             is_good = bool(_HTPASSWD_LINE.fullmatch(line)) and line.isprintable()
             if line and not line.startswith("#") and not is_good:

@@ -44,11 +44,9 @@ class ManifestFile(PackageFile):
 
 
 class _ChartFile(PackageFile):
-    def take(self, text: str, reader: Reader) -> Path | None:
-        path = super().take(text, reader)
-        if path and not tarfile.is_tarfile(path):
+    def check(self, path: Path, reader: Reader) -> None:
+        if not tarfile.is_tarfile(path):
             reader.refuse("is not a chart as `helm package` writes it, a .tgz")
-        return path
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,10 @@ class PatchFolder(PackageFile):
     words = "folder in the VNF package"
     noun, is_there = "folder", staticmethod(Path.is_dir)
 
-    def take(self, text: str, reader: Reader) -> Path | None:
-        folder = super().take(text, reader)
-        for path in sorted(folder.iterdir()) if folder else ():
-            if path.name != FILES and (fault := _fault_of(path)):
+    def check(self, path: Path, reader: Reader) -> None:
+        for file in sorted(path.iterdir()):
+            if file.name != FILES and (fault := _fault_of(file)):
                 reader.refuse(fault)
-        return folder
 
 
 def _fault_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,19 +120,14 @@ class Marks:
     taints: tuple[Taint, ...]
 
 
-class Taints(ListOf[Taint]):
-    """Taints, each key and effect once."""
+def _check_taints(taints: Sequence[Taint], reader: Reader) -> None:
+    known = [(taint.key, taint.effect) for taint in taints]
+    for number, pair in enumerate(known):
+        if pair in known[:number]:
+            reader.at(number).refuse("has key and effect of a taint before it")
 
-    def __init__(self) -> None:
-        super().__init__(ObjectOf(Taint))
 
-    def parse(self, reader: Reader) -> tuple[Taint, ...]:
-        taints = super().parse(reader)
-        known = [(taint.key, taint.effect) for taint in taints]
-        for number, pair in enumerate(known):
-            if pair in known[:number]:
-                reader.at(number).refuse("has key and effect of a taint before it")
-        return taints
+TAINTS = ListOf(ObjectOf(Taint), check=_check_taints)
 
 
 class KubeletFields(Kind[str]):

@@ -25,9 +25,7 @@ def declares_contract(script: Path | str) -> bool:
 class Script(PackageFile):
     """A script that declares the contract; one that has made machines before goes on."""
 
-    def take(self, text: str, reader: Reader) -> Path | None:
-        script = super().take(text, reader)
-        if script and reader.context.is_new and not declares_contract(script):
-            name = script.relative_to(reader.context.package.resolve())
+    def check(self, path: Path, reader: Reader) -> None:
+        if reader.context.is_new and not declares_contract(path):
+            name = path.relative_to(reader.context.package.resolve())
             reader.refuse(f"{name} {UNDECLARED}")
-        return script

@@ -210,16 +210,6 @@ def _check(registry: Registry, reader: Reader) -> Registry:
     return registry
 
 
-class _Registries(ListOf[Registry]):
-    def parse(self, reader: Reader) -> tuple[Registry, ...]:
-        registries = super().parse(reader)
-        _check_together(registries, reader)
-        return registries
-
-
-REGISTRIES = _Registries(ObjectOf(Registry, _check))
-
-
 def _check_together(registries: Sequence[Registry], reader: Reader) -> None:
     times = Counter(registry.server.lower() for registry in registries if registry.server)
     addresses: dict[str, str] = {}
@@ -230,3 +220,6 @@ def _check_together(registries: Sequence[Registry], reader: Reader) -> None:
         entry = registry.host_entry
         if entry and addresses.setdefault(entry.name.lower(), entry.address) != entry.address:
             place.at("hosts_string").refuse(f"{entry.name} is given another address before")
+
+
+REGISTRIES = ListOf(ObjectOf(Registry, _check), check=_check_together)
