@@ -34,12 +34,15 @@ class KubernetesMgmtDriver(v1.MgmtDriver):
         leaving = _of_stacks(vnf_instance, kwargs.get("scale_out_id_list") or ())
         if leaving:
             aspect = scale_vnf_request.aspect_id
-            request = _request("scale in", context, vnf_instance, leaving, aspect)
+            request = v1.lcm_request(
+                "scale in", context, vnf_instance, targets=leaving, aspect=aspect
+            )
             _run(scale_in.scale_in, request, context, vnf_instance)
 
     def scale_end(self, context, vnf_instance, scale_vnf_request, **kwargs):
         new = _of_stacks(vnf_instance, kwargs["scale_out_id_list"])
-        request = _request("scale out", context, vnf_instance, new, scale_vnf_request.aspect_id)
+        aspect = scale_vnf_request.aspect_id
+        request = v1.lcm_request("scale out", context, vnf_instance, targets=new, aspect=aspect)
         try:
             _run(scale_out.scale_out, request, context, vnf_instance)
         except MgmtDriverError as error:
@@ -63,12 +66,12 @@ class KubernetesMgmtDriver(v1.MgmtDriver):
         # Tacker passes no request, but has merged the request's metadata into the instance's.
         modification = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
         if modification:
-            request = _request("upgrade", context, vnf_instance, ())
+            request = v1.lcm_request("upgrade", context, vnf_instance)
             _run(modify.modify, request, context, vnf_instance, modification)
             v1.InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        request = _request("terminate", context, vnf_instance, ())
+        request = v1.lcm_request("terminate", context, vnf_instance)
         terminate.check_unlocked(request, v1.services(context, vnf_instance))
         RegisteredVims(context, vnf_instance).unregister()
 
@@ -82,15 +85,10 @@ def _run(operate, request, context, vnf_instance, *arguments):
     operate(request, v1.services(context, vnf_instance), vims, *arguments)
 
 
-def _request(operation, context, vnf_instance, targets, aspect=""):
-    source = vnf_instance.instantiated_vnf_info
-    return v1.lcm_request(operation, context, vnf_instance, source, targets, aspect)
-
-
 def _heal_request(context, vnf_instance, heal_vnf_request):
     """The request of a heal. A heal of the whole VNF makes a new stack, with new volumes."""
     targets = heal_vnf_request.vnfc_instance_id or ()
-    request = _request("heal", context, vnf_instance, targets)
+    request = v1.lcm_request("heal", context, vnf_instance, targets=targets)
     restore_from = (heal_vnf_request.additional_params or {}).get(RESTORE)
     return replace(request, restore_from=restore_from, keeps_volumes=False)
 

@@ -29,20 +29,17 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
         registry.instantiate(request, services(context, vnf_instance))
 
     def heal_end(self, context, vnf_instance, heal_vnf_request, **kwargs):
-        source = vnf_instance.instantiated_vnf_info
-        request = lcm_request("heal", context, vnf_instance, source)
+        request = lcm_request("heal", context, vnf_instance)
         registry.instantiate(request, services(context, vnf_instance))
 
     def modify_information_end(self, context, vnf_instance, modify_vnf_request=None, **kwargs):
         # Tacker passes no request, but has merged the request's metadata into the instance's.
         modification = (vnf_instance.vnf_metadata or {}).get(MODIFICATION)
         if modification:
-            source = vnf_instance.instantiated_vnf_info
-            request = lcm_request("modify", context, vnf_instance, source)
+            request = lcm_request("modify", context, vnf_instance)
             registry.add_bundles(request, services(context, vnf_instance), modification)
             InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        source = vnf_instance.instantiated_vnf_info
-        request = lcm_request("terminate", context, vnf_instance, source)
+        request = lcm_request("terminate", context, vnf_instance)
         registry.check_unlocked(request, services(context, vnf_instance))

@@ -153,15 +153,16 @@ def lcm_request(
     operation: str,
     context: Any,
     vnf_instance: Any,
-    source: Any,
+    source: Any = None,
     targets: Iterable[str] = (),
     aspect: str = "",
 ) -> LcmRequest:
     """The request of an operation.
 
-    :param source: the object with the instantiate request's parameters: the request, or
-        ``instantiated_vnf_info``, in which Tacker keeps them
+    :param source: the instantiate request; its parameters are later in ``instantiated_vnf_info``
     """
+    if source is None:
+        source = vnf_instance.instantiated_vnf_info
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     definition = vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, source.flavour_id)
     info = vnf_instance.instantiated_vnf_info

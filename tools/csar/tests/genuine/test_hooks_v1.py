@@ -226,9 +226,9 @@ class ModificationTest(unittest.TestCase):
         self.assertIn(key, instance.vnf_metadata)  # for the next attempt
 
     def test_a_scale_names_its_aspect(self) -> None:
-        from mgmt_drivers import kubernetes_mgmt
+        from mgmt_drivers.tacker.v1 import lcm_request
 
-        request = kubernetes_mgmt._request("scale in", None, _Instance(), ["a"], "master_instance")
+        request = lcm_request("scale in", None, _Instance(), None, ["a"], "master_instance")
         self.assertEqual(({"a"}, "master_instance"), (request.targets, request.aspect))
 
     def test_a_terminate_looks_for_another_operation(self) -> None:
