@@ -11,7 +11,7 @@ not declared as parameters are not read.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -152,16 +152,14 @@ def inline(cls: type[Any], is_optional: bool = False, **options: Any) -> Any:
     return field(metadata={"inline": cls, "is_optional": is_optional}, **options)
 
 
-def parameters(cls: type[Any]) -> tuple[Parameter, ...]:
-    return tuple(_parameters(cls))
-
-
-def _parameters(cls: type[Any]) -> Iterator[Parameter]:
+def parameters(cls: type[Any]) -> Sequence[Parameter]:
+    listed: list[Parameter] = []
     for declared in dataclasses.fields(cls):
         if "parameter" in declared.metadata:
-            yield declared.metadata["parameter"]
+            listed.append(declared.metadata["parameter"])
         elif "inline" in declared.metadata:
-            yield from _parameters(declared.metadata["inline"])
+            listed += parameters(declared.metadata["inline"])
+    return listed
 
 
 def class_of(kind: Kind[Any]) -> type[Any] | None:
