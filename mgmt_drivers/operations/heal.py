@@ -119,10 +119,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
 
 
 def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
-    """Join the machines that have replaced the request's targets.
-
-    Without targets all machines have been replaced, and become a new cluster.
-    """
+    """Join the machines that have replaced the request's targets, or make them a new cluster."""
     known = opening.read_topology(request, services)
     if request.targets:
         _join_successors(without_unmanaged(request, known), services, vims, known)

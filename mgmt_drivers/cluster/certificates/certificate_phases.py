@@ -1,8 +1,4 @@
-"""Renew the certificates of control-plane nodes, and let the programs there use the new ones.
-
-All nodes get their files before any program is restarted: if the old ones have expired, a
-member of etcd with a new certificate has no peer that takes part before the others have one, too.
-"""
+"""Renew the certificates of control-plane nodes, and let the programs there use the new ones."""
 
 from collections.abc import Collection, Sequence
 

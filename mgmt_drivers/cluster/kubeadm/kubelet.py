@@ -57,10 +57,7 @@ def _wait_until_it_runs(host: Host) -> None:
 
 
 def renew_certificate(host: Host, cluster: Cluster) -> None:
-    """Give kubelet a new client certificate from the leader, and restart kubelet.
-
-    The API need not answer.
-    """
+    """Give kubelet a new client certificate from the leader, and restart it, without the API."""
     leader = cluster.leader
     config = kubeadm_config.for_certificate(host, cluster, kubeadm.read_version(leader))
     issued = Secret(_issue(leader, "client", _ISSUE.command(), config))
@@ -70,10 +67,7 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
 
 
 def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
-    """Give kubelet a new serving certificate from the leader, and restart kubelet.
-
-    The API need not answer.
-    """
+    """Give kubelet a new serving certificate from the leader, and restart it, without the API."""
     leader = cluster.leader
     shown = _issue(leader, "serving", kubelet_serving.issuing(cluster, [host]))
     (issued,) = kubelet_serving.read_issued(leader, shown, cluster, [host]).values()
