@@ -12,7 +12,7 @@ When a phase begins on a node, the outcome is ``running``, and ``end`` is ``star
 import json
 import logging
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -71,7 +71,7 @@ class Trace:
         self._write(record)
 
     def _write(self, record: Record) -> None:
-        fields = {key: value for key, value in asdict(record).items() if value != ""}
+        fields = {key: value for key, value in vars(record).items() if value != ""}
         with self._lock:
             if self._folder is None:
                 return
