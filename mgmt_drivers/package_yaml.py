@@ -8,8 +8,9 @@ import yaml
 from mgmt_drivers.errors import BadPackage, MgmtDriverError
 
 LARGEST = 4 << 20  # bytes; manifests with many definitions of resources have one or two million
-# The C loader takes a tenth of the time, but PyYAML may be built without libyaml.
+# The C classes take a tenth of the time, but PyYAML may be built without libyaml.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class BadYaml(MgmtDriverError):
@@ -60,3 +61,8 @@ def read(path: Path) -> Any:
         raise BadFile(f"{path.name}: cannot be read: {error.strerror}") from error
     except BadYaml as error:
         raise BadFile(f"{path.name}: {error}") from error
+
+
+def dump(*documents: Any) -> str:
+    """The text of documents, whose mappings keep their order."""
+    return yaml.dump_all(documents, Dumper=_DUMPER, sort_keys=False)

@@ -4,8 +4,7 @@ import base64
 import json
 from typing import Any
 
-import yaml
-
+from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.certificates.certificates import (
     AUTHORITIES,
     CERTIFICATES,
@@ -36,7 +35,7 @@ from mgmt_drivers.testing.simulated_world import (
 
 def _api_server(stdin: bytes) -> dict[str, Any]:
     """The part of the apiserver in the configuration of an init."""
-    documents = {document["kind"]: document for document in yaml.safe_load_all(stdin)}
+    documents = {document["kind"]: document for document in package_yaml.load_all(stdin)}
     return dict(documents["ClusterConfiguration"]["apiServer"])
 
 
@@ -99,7 +98,7 @@ class KubeadmPrograms(Backups):
 
     def _issue_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
         assert AUTHORITIES[0] in self.machine.certificates, f"{self.machine.name} has no CA"
-        config = next(yaml.safe_load_all(stdin))
+        config = package_yaml.load_all(stdin)[0]
         return Result(0, config["nodeRegistration"]["name"])
 
     def _install_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
@@ -151,7 +150,7 @@ class KubeadmPrograms(Backups):
     def _create_token(self, words: list[str], stdin: bytes) -> Result:
         if reason := self.world.databases.why_not_written(self.world.alive_members()):
             return Result(1, stderr=f"Error from server: {reason}")
-        made = next(yaml.safe_load_all(stdin))["bootstrapTokens"][0]
+        made = package_yaml.load_all(stdin)[0]["bootstrapTokens"][0]
         assert words[0] == made["description"], words
         self.world.tokens, self.world.certificates = {made["token"].partition(".")[0]}, ""
         return Result(0, f"{CA}\n---\n{self._answer(words[1:], b'').stdout}")
@@ -208,7 +207,7 @@ class KubeadmPrograms(Backups):
         world.settings, world.api_names = arguments_of(server), server["certSANs"]
         self._check_settings()
         world.release = machine.kubeadm
-        return self._joined(next(yaml.safe_load_all(stdin)))
+        return self._joined(package_yaml.load_all(stdin)[0])
 
     def _join(self, words: list[str], stdin: bytes) -> Result:
         machine, world = self.machine, self.world
@@ -218,7 +217,7 @@ class KubeadmPrograms(Backups):
         if f"https://{machine.address}:2380" in urls:
             return Result(1, stderr="etcd has a member at this address")
         kubeconfig, *encryption, certificate, join = stdin.decode().split("\n---\n")
-        kubeconfig, join = (yaml.safe_load(text) for text in (kubeconfig, join))
+        kubeconfig, join = map(package_yaml.load, (kubeconfig, join))
         if kubeconfig["users"][0]["user"]["token"].partition(".")[0] not in world.tokens:
             return Result(1, stderr="the token is not known")
         ca = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]
@@ -230,7 +229,7 @@ class KubeadmPrograms(Backups):
         if "controlPlane" in join:
             if not world.certificates:
                 return Result(1, stderr="no certificates are uploaded")
-            self._encrypt(*map(yaml.safe_load, encryption))
+            self._encrypt(*map(package_yaml.load, encryption))
             self._check_settings()
         assert "kubelet-serving" in words, words
         self._serve(f"{certificate}\n")
@@ -260,7 +259,7 @@ class KubeadmPrograms(Backups):
     def _encrypt(self, *content: object) -> None:
         """Write the file by which the apiserver encrypts Secrets, if there is one."""
         for one in content:
-            self.machine.files[ENCRYPTION] = (yaml.safe_dump(one).encode(), "600")
+            self.machine.files[ENCRYPTION] = (package_yaml.dump(one).encode(), "600")
 
     def _check_settings(self) -> None:
         """The apiserver has the files that its arguments name, for root alone but for the CA."""

@@ -4,8 +4,7 @@ import base64
 import json
 from typing import Any
 
-import yaml
-
+from mgmt_drivers import package_yaml
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.simulated_world import (
     OK,
@@ -23,7 +22,7 @@ _READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
     """The objects of a manifest, by the names that ``kubectl get --output name`` shows."""
     found = {}
-    documents = list(yaml.safe_load_all(stdin))
+    documents = package_yaml.load_all(stdin)
     listed = [d["items"] if d["kind"] == "List" else [d] for d in documents]
     for made in (made for items in listed for made in items):
         group, slash, _ = made["apiVersion"].partition("/")
@@ -139,7 +138,7 @@ class KubectlPrograms(Programs):
         return Result(1 if errors else 0, "object serverside-applied\n", "".join(errors))
 
     def _applied(self, stdin: bytes) -> None:
-        for document in yaml.safe_load_all(stdin):
+        for document in package_yaml.load_all(stdin):
             if document["kind"] == "Secret":
                 self.world.accounts.add(document["metadata"]["name"])
             if document["kind"] == "ClusterRoleBinding":
@@ -156,17 +155,18 @@ class KubectlPrograms(Programs):
         if words[0] == "configmap":
             if words[1] != "kubeadm-config":
                 return Result(0, json.dumps(world.objects.get("/".join(words[:2]), {})))
-            config = {
-                "kubernetesVersion": world.release, "imageRepository": world.repository,
+            config = {  # in the order in which kubeadm writes it
                 "apiServer": {
-                    "certSANs": world.api_names, "timeoutForControlPlane": "4m0s",
+                    "certSANs": world.api_names,
                     "extraArgs": (
                         [{"name": name, "value": value} for name, value in world.settings.items()]
-                        if minor(world.release) > 30 else world.settings
+                        if minor(world.release) > 30 else dict(sorted(world.settings.items()))
                     ),
+                    "timeoutForControlPlane": "4m0s",
                 },
+                "imageRepository": world.repository, "kubernetesVersion": world.release,
             }
-            return Result(0, json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(config)}}))
+            return Result(0, json.dumps({"data": {"ClusterConfiguration": package_yaml.dump(config)}}))
         if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
             owners = [{"kind": "Secret", "name": world.certificates}]
             return Result(0, json.dumps({"metadata": {"ownerReferences": owners}}))
@@ -235,7 +235,7 @@ class KubectlPrograms(Programs):
             known = self.world.volumes
             return OK if words[1] in known else Result(1, stderr="Error from server (NotFound)")
         if words[0] == "configmap":
-            config = yaml.safe_load(patch["data"]["ClusterConfiguration"])
+            config = package_yaml.load(patch["data"]["ClusterConfiguration"])
             server = config["apiServer"]
             assert "timeoutForControlPlane" in server, config
             self.world.repository = config["imageRepository"]

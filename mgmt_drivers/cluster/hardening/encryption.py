@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from mgmt_drivers import package_yaml
 from mgmt_drivers.errors import EncryptionError
 from mgmt_drivers.machine import files
@@ -102,7 +100,7 @@ def choose_newest(by_node: Sequence[Sequence[Key]]) -> Key:
 def write_keys(host: Host, keys: Sequence[Key]) -> None:
     """Write the keys of a control-plane node as a whole, while no backup is being saved."""
     host.session.hide(*(key.secret for key in keys))
-    text = Secret(yaml.safe_dump(_document(keys), sort_keys=False))
+    text = Secret(package_yaml.dump(_document(keys)))
     write = files.writing([File(FILE, text, "0600")])
     host.sudo("flock", _LOCK, *write.command, stdin=write.contents, timeout=_LIMIT)
 

@@ -12,8 +12,6 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster import series
 from mgmt_drivers.cluster.changed_params import merge
@@ -356,7 +354,7 @@ def check_kubelet_starts(host: Host, cluster: Cluster) -> None:
 
 def _change_cluster_part(host: Host, patch: Mapping[str, Any]) -> None:
     host.forget(_CONFIGURATION)  # nobody else's change is to be lost
-    text = yaml.safe_dump(merge(_read_cluster_part(host), patch), sort_keys=False)
+    text = package_yaml.dump(merge(_read_cluster_part(host), patch))
     kubectl.patch(host, *_CONFIG_MAP, patch={"data": {_CLUSTER: text}})
     host.forget(_CONFIGURATION)
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
+from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
@@ -291,4 +290,4 @@ def _local_endpoint(host: Host, cluster: Cluster) -> dict[str, Any]:
 
 
 def _documents(documents: Sequence[Mapping[str, Any]]) -> Secret:
-    return Secret(yaml.safe_dump_all(documents, sort_keys=False))
+    return Secret(package_yaml.dump(*documents))
