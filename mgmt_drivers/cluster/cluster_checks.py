@@ -214,7 +214,7 @@ def _check_addons(params: KubernetesParams, reader: Reader) -> None:
         if addon_params.NFS_SERVER in text and not params.storage:
             content.refuse(f"{addon_params.NFS_SERVER} needs a storage_server")
         is_renamed = params.image_repository and addon.manifest
-        for image in manifests.images_in(manifests.parse(text)) if is_renamed else ():
+        for image in manifests.images_in(text) if is_renamed else ():
             other = images.setdefault(image.rpartition("/")[2], image)
             if other != image:
                 content.refuse(f"image_repository cannot have {image} beside {other}")

@@ -123,7 +123,7 @@ def _upload_mirrored(registry: str) -> None:
 def push_command(registry: str) -> str:
     """The shell commands that push published images from a machine with Docker."""
     manifest = (CHECKOUT / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST).read_text()
-    others = [*manifests.images_in(manifests.parse(manifest)), "docker.io/library/busybox:1"]
+    others = [*manifests.images_in(manifest), "docker.io/library/busybox:1"]
     version = CONFIG.kubernetes_version
     return _PUSH_PUBLISHED.format(version=version, others=" ".join(others), registry=registry)
 

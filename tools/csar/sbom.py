@@ -163,7 +163,7 @@ def _images(package: Package) -> Iterator[Component]:
 def _references(files: Contents, name: str) -> list[str]:
     try:
         if contents.is_yaml(name) and not name.startswith(("Definitions/", "BaseHOT/")):
-            return manifests.images_in(manifests.parse(contents.read(files[name])))
+            return [*manifests.images_in(contents.read(files[name]))]
         if name.endswith(".tar"):
             with files[name].open("rb") as stream, tarfile.open(fileobj=stream) as archive:
                 listed = archive.extractfile("manifest.json")

@@ -70,7 +70,7 @@ def of_package(package: Path, version: str, addons: Iterable[str] = ()) -> list[
         is_chart = files[0].suffix == _CHART
         text = _render(version, *files) if is_chart else files[0].read_text()
         try:
-            found += manifests.images_in(manifests.parse(text))
+            found += manifests.images_in(text)
         except BadYaml as error:
             raise ImageError(f"{files[0]} is no manifest: {error}") from error
     return sorted({*found})

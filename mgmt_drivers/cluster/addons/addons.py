@@ -43,9 +43,12 @@ def of_pod_network(params: KubernetesParams) -> list[Object]:
     If ``image_repository`` is given, the images of the package's own manifest come from there under
     their short names, as kubeadm's images do. Images of another manifest keep their references.
     """
-    text = params.cni_manifest.path.read_text().replace(_POD_CIDR, str(params.pod_cidr))
     repository = params.image_repository if params.cni_manifest.is_default else None
-    return manifests.from_repository(manifests.parse(text), repository)
+    return manifests.from_repository(manifests.parse(_pod_network(params)), repository)
+
+
+def _pod_network(params: KubernetesParams) -> str:
+    return params.cni_manifest.path.read_text().replace(_POD_CIDR, str(params.pod_cidr))
 
 
 def images(params: KubernetesParams, with_pod_network: bool) -> list[str]:
@@ -56,12 +59,11 @@ def images(params: KubernetesParams, with_pod_network: bool) -> list[str]:
     their images.
     """
     is_listed = with_pod_network and params.cni_manifest.is_default
-    found = of_pod_network(params) if is_listed else []
+    texts = [_pod_network(params)] if is_listed else []
     if repository := params.image_repository:
-        texts = [addon.manifest.read_text() for addon in params.addons if addon.manifest]
-        objects = [thing for text in texts for thing in manifests.parse(text)]
-        found = [*found, *manifests.from_repository(objects, repository)]
-    return manifests.images_in(found)
+        texts += [addon.manifest.read_text() for addon in params.addons if addon.manifest]
+    found = [image for text in texts for image in manifests.images_in(text)]
+    return sorted({*(map(repository.own_name, found) if repository else found)})
 
 
 def render(host: Host, cluster: Cluster) -> Mapping[str, Sequence[Object]]:

@@ -1,5 +1,6 @@
 """The objects of manifests: reading, images, and their way into a cluster."""
 
+import functools
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -57,18 +58,19 @@ def describe(thing: Object) -> str:
     return f"{'.'.join(filter(None, (thing['kind'], group)))} {'/'.join(names)}"
 
 
-def images_in(objects: Sequence[Object]) -> list[str]:
+@functools.lru_cache(maxsize=16)  # each node of a cluster asks again
+def images_in(text: str | bytes) -> tuple[str, ...]:
+    """References of the images that a manifest names, each once; raises BadYaml."""
     found: dict[str, str] = {}
-    _with_images([*objects], lambda image: found.setdefault(image, image))
-    return sorted(found)
+    _with_images(parse(text), lambda image: found.setdefault(image, image))
+    return tuple(sorted(found))
 
 
 def from_repository(objects: list[Object], repository: ImageRepository | None) -> list[Object]:
     """The objects, whose images come from a repository, if any, under their short names."""
     if repository is None:
         return objects
-    base = repository.reference
-    return [_with_images(o, lambda i: f"{base}/{i.rpartition('/')[2]}") for o in objects]
+    return [_with_images(thing, repository.own_name) for thing in objects]
 
 
 def _with_images(value: Any, rename: Callable[[str], str]) -> Any:

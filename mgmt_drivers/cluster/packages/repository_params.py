@@ -82,6 +82,10 @@ class ImageRepository:
     def server(self) -> str:
         return self.reference.partition("/")[0]
 
+    def own_name(self, image: str) -> str:
+        """The reference under which the repository has an image."""
+        return f"{self.reference}/{image.rpartition('/')[2]}"
+
 
 class ImageRepositoryKind(TextKind[ImageRepository]):
     words = "repository of images"

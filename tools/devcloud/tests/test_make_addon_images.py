@@ -12,7 +12,7 @@ _ADDONS = CHECKOUT / "functional/overlays/addons/Files/kubernetes/addons"
 
 
 def _images(*paths: Path) -> set[str]:
-    return {i for path in paths for i in manifests.images_in(manifests.parse(path.read_text()))}
+    return {i for path in paths for i in manifests.images_in(path.read_text())}
 
 
 class ImagesTest(unittest.TestCase):
