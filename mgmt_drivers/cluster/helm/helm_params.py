@@ -1,5 +1,6 @@
 """The parameters ``helm`` and ``helm_installation_script_path``: Helm on control-plane nodes."""
 
+import functools
 import re
 import tarfile
 from dataclasses import dataclass
@@ -34,17 +35,14 @@ class _HelmArchiveFile(TextKind[HelmArchive | None]):
         path = PackageFile(_LARGEST).take(text, reader)
         if path is None:
             return None
-        try:
-            member = _program_in(path)
-        except BROKEN_ARCHIVE:
-            member = None
-        if member is None:
+        status = path.stat()
+        archive = _read(path, status.st_mtime_ns, status.st_size)
+        if archive is None:
             reader.refuse(
                 "is not an archive of Helm as its project publishes it: a .tar.gz with a program "
                 "such as linux-amd64/helm"
             )
-            return None
-        return HelmArchive(path, member, sha256_of(path))
+        return archive
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,12 @@ def helm_of(helm: Helm | None, script: Path | None, reader: Reader) -> Helm | No
     return Helm(script=script) if script else helm
 
 
-def _program_in(path: Path) -> str | None:
-    """The name of the only program ``helm`` in an archive; None if there is none or several."""
-    with tarfile.open(path, "r:gz", tarinfo=ArchiveMember) as archive:
-        names = [e.name for e in archive if e.isfile() and _PROGRAM.fullmatch(e.name)]
-    return names[0] if len(names) == 1 else None
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, changed: int, size: int) -> HelmArchive | None:
+    """Read an archive, which one operation needs several times; None without one ``helm``."""
+    try:
+        with tarfile.open(path, "r:gz", tarinfo=ArchiveMember) as archive:
+            names = [e.name for e in archive if e.isfile() and _PROGRAM.fullmatch(e.name)]
+    except BROKEN_ARCHIVE:
+        return None
+    return HelmArchive(path, names[0], sha256_of(path)) if len(names) == 1 else None
