@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mgmt_drivers.cluster.cluster_checks import read_params
-from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, NAME
+from mgmt_drivers.cluster.cluster_params import LOGIN_GROUPS, NAME, KubernetesParams
 from mgmt_drivers.cluster.series import Version, read_version, skew
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.errors import ClusterError
+from mgmt_drivers.params.declaration import read_parameter
 from mgmt_drivers.request import LcmRequest
 
 # In the store.
@@ -76,15 +76,15 @@ def choose_for_release(
     """
     kept = load(store)
     wanted = store.load(_WANTED, {}) or kept
-    own, found = _version(request, kept), read_version(release)
+    own, found = version_of(request, kept), read_version(release)
     fits = {True: 2, None: 1, False: 0}  # a series fits less than a release
-    changed = max((kept, wanted), key=lambda c: fits[_version(request, c).is_release(release)])
-    version = _version(request, changed)
+    changed = max((kept, wanted), key=lambda c: fits[version_of(request, c).is_release(release)])
+    version = version_of(request, changed)
     if version.is_release(release) or (changed is kept and version.is_release(release) is None):
         return changed
     reason = skew(own, found) if found else "the series is not supported"
     for aim in (wanted, join(request, store, patch or {})):
-        last = _version(request, aim).series.minor
+        last = version_of(request, aim).series.minor
         if found and own.series.minor < found.series.minor <= last:  # on the way of an upgrade
             changed, reason = aim, ""
     if found is None or reason:
@@ -111,8 +111,11 @@ def choose_for_backup(own: Version, store: Store, release: str) -> Changed:
     return {**kept, _VERSION: found.series.name if own.patch is None else found.text}
 
 
-def _version(request: LcmRequest, changed: Changed) -> Version:
-    return read_params(apply(request, changed)).version
+def version_of(request: LcmRequest, changed: Changed) -> Version:
+    """The version in parameters that were checked, of which no other is read again."""
+    values = apply(request, changed).additional_params
+    version: Version = read_parameter(KubernetesParams, "version", values, NAME)
+    return version
 
 
 def apply(request: LcmRequest, changed: Changed) -> LcmRequest:

@@ -42,7 +42,8 @@ def read_topology(
     :param changed: a patch besides those of earlier modifications
     """
     kept = changed_params.load(services.store)
-    params = read_params(changed_params.apply(changed_params.apply(request, kept), changed or {}))
+    own = changed_params.apply(changed_params.apply(request, kept), changed or {})
+    params = read_params(own)
     if params.unmanaged_vdu:
         LOG.info(
             "VNF %s: VDU %s is not set up, since the request has no storage_server",
@@ -55,7 +56,8 @@ def read_topology(
     # failed has left others.
     others = {key: patch for key, patch in kept.items() if key not in LOGIN_GROUPS}
     tried = ({}, *changed_params.load_wanted_logins(services.store))
-    formers = [read_params(changed_params.apply(request, {**others, **each})) for each in tried]
+    before = [changed_params.apply(request, {**others, **each}) for each in tried]
+    formers = [params if each == own else read_params(each) for each in before]
     return replace(topology(params, machines, grouped), formers=tuple(formers))
 
 

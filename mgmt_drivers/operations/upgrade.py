@@ -95,7 +95,7 @@ def _upgrade(
 ) -> None:
     """Upgrade all nodes to a version of their series or of the next one."""
     kept = changed_params.load(cluster.store)
-    before = read_params(changed_params.apply(operation.request, kept)).version
+    before = changed_params.version_of(operation.request, kept)
     keep = KeepVersion(changed, has_release=before.patch is not None)
     due = find_due(operation, cluster.leader, cluster.topology, [])
     leader = cluster.leader

@@ -10,6 +10,7 @@ not declared as parameters are not read.
 """
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -217,8 +218,11 @@ class ObjectOf(Kind[T]):
         takes_blanks: bool = False,
     ) -> None:
         self.cls, self._check, self._takes_blanks = cls, check, takes_blanks
-        # An object whose missing parameters are not noted as errors.
-        self.fallback = read_fields(cls, Reader({}, "", ValidationErrors()))
+
+    @functools.cached_property
+    def fallback(self) -> T:
+        """An object whose missing parameters are not noted as errors."""
+        return read_fields(self.cls, Reader({}, "", ValidationErrors()))
 
     def parse(self, reader: Reader) -> T:
         if not is_object(reader):
@@ -299,10 +303,11 @@ def read_fields(cls: type[T], reader: Reader) -> T:
 
 def _read_one(declared: "dataclasses.Field[Any]", reader: Reader) -> Any:
     parameter: Parameter = declared.metadata["parameter"]
-    if reader.has(parameter.name):
-        return parameter.kind.parse(reader.at(parameter.name))
+    given = reader.at(parameter.name)
+    if given.value is not None:
+        return parameter.kind.parse(given)
     if lack := parameter.required.lack(reader):
-        reader.at(parameter.name).refuse(lack)
+        given.refuse(lack)
         return parameter.kind.fallback
     return declared.default
 
@@ -326,5 +331,17 @@ def read_object(kind: Kind[T], values: Mapping[str, Any], name: str, context: Co
         reader.refuse("missing in additionalParams")
         errors.raise_if_any()
     value = kind.parse(reader)
+    errors.raise_if_any()
+    return value
+
+
+def read_parameter(cls: type[Any], field_name: str, values: Mapping[str, Any], name: str) -> Any:
+    """Read one parameter of an object, by the name of its field.
+
+    :raises ParameterError: with every error
+    """
+    errors = ValidationErrors()
+    (declared,) = (f for f in dataclasses.fields(cls) if f.name == field_name)
+    value = _read_one(declared, Reader(values.get(name), name, errors))
     errors.raise_if_any()
     return value

@@ -166,7 +166,8 @@ class KubectlPrograms(Programs):
                 },
                 "imageRepository": world.repository, "kubernetesVersion": world.release,
             }
-            return Result(0, json.dumps({"data": {"ClusterConfiguration": package_yaml.dump(config)}}))
+            data = {"ClusterConfiguration": package_yaml.dump(config)}
+            return Result(0, json.dumps({"data": data}))
         if words[:2] == ["secret", "kubeadm-certs"] and world.certificates:
             owners = [{"kind": "Secret", "name": world.certificates}]
             return Result(0, json.dumps({"metadata": {"ownerReferences": owners}}))
