@@ -1,6 +1,7 @@
 """Simulated machines and their cluster: what they keep, whatever happens to connections."""
 
 import copy
+import functools
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -161,14 +162,14 @@ class Machine:
         given = endpoint.password.reveal() if endpoint.password else ""
         return self.password in ("", given)
 
-    @property
+    @functools.cached_property
     def role(self) -> str:
         roles = {
             MASTER_CP: "master", WORKER_CP: "worker", POOL_CP: "worker", STORAGE_CP: "storage",
         }
         return next(role for cp, role in roles.items() if cp in self.node.addresses)
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         return f"{self.role}-{self.node.short_id}"
 

@@ -293,7 +293,7 @@ class RotationTest(FaultsTestCase):
 
     def give(self, address: str, *numbers: int) -> None:
         machine = self.machine(address)
-        text = yaml.safe_dump(encryption._document([_key(number) for number in numbers]))
+        text = package_yaml.dump(encryption._document([_key(number) for number in numbers]))
         machine.files[ENCRYPTION] = (text.encode(), "600")
         machine.start("kube-apiserver")
 
