@@ -22,6 +22,8 @@ def printable(text: str, longest: int = _LONGEST) -> str:
     if left_out > 0:
         half = longest // 2
         text = f"{text[:half]} [... {left_out} characters ...] {text[-half:]}"
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

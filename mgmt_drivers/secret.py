@@ -41,7 +41,7 @@ class Masker:
     def learn(self, *secrets: Secret) -> None:
         """Mask further secrets from now on."""
         with self._lock:
-            parts = (part for secret in secrets for part in _parts(secret.reveal()))
+            parts = {part for secret in secrets for part in _parts(secret.reveal())}
             forms = {form for part in parts for form in _forms(part)}
             # Longest first: one secret may be part of another.
             self._values = sorted(forms.union(self._values), key=len, reverse=True)
