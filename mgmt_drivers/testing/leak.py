@@ -1,6 +1,7 @@
 """Connections to simulated machines that say what they must not: secrets, and what forges logs."""
 
 import base64
+import functools
 import json
 import re
 import shlex
@@ -18,8 +19,8 @@ from mgmt_drivers.testing.simulation import SimulatedSession
 
 FORGERY = "\x1b[2J\n2026-01-01 INFO forged\r\u2028"
 _NO_INPUT = " </dev/null"
-_SUDO = ["sudo", "-k", "-S", "-p", "", "--"]
-_LOCALE = ["env", "LC_ALL=C"]
+_SUDO = ("sudo", "-k", "-S", "-p", "", "--")
+_LOCALE = ("env", "LC_ALL=C")
 # What the driver makes itself: join tokens (their second half), and certificate keys.
 _MADE = re.compile(rb"token: '?[a-z0-9]{6}\.([a-z0-9]{16})\b|certificateKey: '?([0-9a-f]{64})\b")
 _TOKEN = re.compile('"token": "([^"]+)"')
@@ -84,7 +85,12 @@ def _accounts(text: str) -> Iterator[str]:
         yield from (token, base64.b64decode(token).decode())
 
 
-def _command(words: list[str]) -> list[str]:
+@functools.cache  # most commands are scripts of some thousand characters, and come again
+def _words(line: str) -> tuple[str, ...]:
+    return tuple(shlex.split(line))
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     """The command itself, of one that runs in the C locale."""
     assert words[: len(_LOCALE)] == _LOCALE, words
     return words[len(_LOCALE) :]
@@ -114,8 +120,8 @@ class LeakingConnection(Connection):
     def _run_line(
         self, line: str, prefix: bytes, source: BinaryIO | None, timeout: float, limit: int
     ) -> tuple[int, Any]:
-        words = shlex.split(line.removesuffix(_NO_INPUT))
-        if words == ["sudo", "-n", "true"]:
+        words = _words(line.removesuffix(_NO_INPUT))
+        if words == ("sudo", "-n", "true"):
             return 1, _Said("", "sudo: a password is required")
         sudo = words[: len(_SUDO)] == _SUDO
         argv = _command(words[len(_SUDO) :] if sudo else words)
@@ -132,7 +138,7 @@ class LeakingConnection(Connection):
     def _begin_line(
         self, line: str, prefix: bytes, word: str, timeout: float
     ) -> tuple[int, Any]:
-        argv = _command(shlex.split(line)[len(_SUDO) :])
+        argv = _command(_words(line)[len(_SUDO) :])
         self._leak.note(line, named(argv)[:2], prefix)
         seen = self._session_.hold(argv, word)
         return seen.status, _Said(seen.stdout, seen.stderr)
