@@ -42,8 +42,8 @@ class Standing:
         return addresses[_server(self._vnfcs(vdu)[number])]
 
     def ask(self, command: str) -> Sequence[str]:
-        """The words that a command prints on a control-plane node."""
-        return Remote(self.address(_MASTER)).run(command).split()
+        """The words that a command prints on the holder of the virtual IP."""
+        return Remote(self.virtual_ip()).run(command).split()
 
     def virtual_ip(self) -> str:
         (vim,) = self.vnf.cluster_vims()
