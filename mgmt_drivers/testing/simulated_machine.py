@@ -164,7 +164,7 @@ class MachinePrograms(Programs):
         """The script of the package: what is installed and wanted stays."""
         machine, wanted = self.machine, settings["KUBERNETES_VERSION"]
         names = settings.get("KUBERNETES_PACKAGES", "kubeadm kubelet").split()
-        is_node = KUBELET_CONF in machine.files
+        is_node = settings.get("IS_NODE") != "no" and KUBELET_CONF in machine.files
         packages = {"kubeadm", "containerd", *settings["EXTRA_PACKAGES"].split()}
         asks = wanted in self.world.newest and "kubelet" not in names
         has_all = is_node or machine.packages >= packages

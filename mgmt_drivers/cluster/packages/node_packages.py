@@ -43,7 +43,9 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
     # Packages that the image brought, at whatever version, stay as they are.
     extra = packages.find_missing(host, needed(host, cluster))
-    words = [f"{k}={v}" for k, v in {**settings(host, cluster, extra), **changes}.items()]
+    whose = {} if kubeadm.is_member(host) else {"IS_NODE": "no"}
+    wanted = {**whose, **settings(host, cluster, extra), **changes}
+    words = [f"{k}={v}" for k, v in wanted.items()]
     packages.repair(host)
     kubeadm.forget_version(host)
     try:

@@ -499,6 +499,7 @@ class AptTest(MachineTest):
         self.write("etc/kubernetes/kubelet.conf", "")
         ran = self.run_script(KUBERNETES_PACKAGES="kubeadm")
         self.assertIn("without --allow-downgrades", ran.stderr)
+        self.assertEqual(["kubeadm [1.37.6-1.1] (1.37.2-1.1"], self.installed(IS_NODE="no"))
 
     def test_a_key_that_its_owner_has_extended_is_fetched_again(self) -> None:
         url = self.settings["PACKAGE_REPOSITORY"]

@@ -14,6 +14,7 @@
 #   PACKAGE_KEY          file with its ASCII-armored key; empty: its own Release.key
 #   IMAGE_REPOSITORY     where Kubernetes' images lie; empty: kubeadm's default
 #   EXTRA_PACKAGES       what the driver needs besides, separated by spaces
+#   IS_NODE              no: the machine is no node yet, though its image may be made from one
 # The driver has configured a proxy, if any, and ended a transaction of dpkg that was broken off.
 set -euo pipefail
 : "${NODE_ROLE:?}" "${CONTAINER_RUNTIME:?}" "${KUBERNETES_VERSION:?}" "${PACKAGE_REPOSITORY:?}"
@@ -27,6 +28,7 @@ readonly PACKAGES NEEDED=(conntrack ethtool socat "${EXTRA[@]}")
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l
 
 fail() { echo "$*" >&2 && exit 1; }
+is_node() { [ "${IS_NODE-}" != no ] && [ -e /etc/kubernetes/kubelet.conf ]; }
 
 apt() {
     # Configuration that the image brought for packages to come stays.
@@ -113,7 +115,7 @@ packages() {
     version=$(wanted_versions <<<"$found" | head -n 1) ||
         fail "$PACKAGE_REPOSITORY has no kubeadm $KUBERNETES_VERSION; it has: ${found//$'\n'/ }"
     # The image of a machine that is no node yet may be newer than its cluster.
-    [ -e /etc/kubernetes/kubelet.conf ] || wanted+=(--allow-downgrades)
+    is_node || wanted+=(--allow-downgrades)
     wanted+=("${PACKAGES[@]/%/=$version}")
     if ! has_runtime; then
         wanted+=("${CONTAINER_RUNTIME/%docker/docker.io}")
