@@ -251,7 +251,8 @@ def state_of(thing: Mapping[str, Any] | None) -> str:
         return "not in the cluster"
     conditions = {c["type"]: c for c in thing["status"].get("conditions", ())}
     ready = conditions.get("Ready", {})
-    return READY if ready.get("status") == "True" else str(ready.get("message", "unknown"))
+    words = str(ready.get("message", "unknown"))
+    return READY if ready.get("status") == "True" else words.rstrip(".")
 
 
 def _patch(
