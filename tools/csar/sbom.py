@@ -60,7 +60,7 @@ _OF_ANOTHER_KIND = (
     BadYaml, CsarError, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, LookupError,
     ValueError, AttributeError, TypeError,
 )  # fmt: skip
-_LONGEST = 1 << 20  # bytes of the list of an archive of images
+_LONGEST = 1 << 20  # bytes of the list of an archive of images, and of a bundle's bill
 
 Component = dict[str, Any]
 
@@ -71,7 +71,9 @@ def bill(assembled: Contents, drivers: Contents) -> InMemory:
     :param drivers: the files among the package's that are the drivers'
     """
     package = Package(assembled)
-    components = [*_drivers(drivers), *_packages(package), *_images(package)]
+    components = [
+        *_drivers(drivers), *_packages(package), *_images(package), *_bundles(package.contents),
+    ]  # fmt: skip
     return InMemory(NAME, document(_whole(package), components))
 
 
@@ -173,6 +175,26 @@ def _references(files: Contents, name: str) -> list[str]:
     except _OF_ANOTHER_KIND:
         pass
     return []
+
+
+def _bundles(files: Contents) -> Iterator[Component]:
+    """Give the bundles of a registry, each with the components of its own bill."""
+    for name in sorted(name for name in files if name.endswith(".tar")):
+        with suppress(*_OF_ANOTHER_KIND):
+            own = _bill_in(files, name)
+            whole, components = own["metadata"]["component"], own["components"]
+            nested = [{**each, "bom-ref": f"{name}#{each['bom-ref']}"} for each in components]
+            yield {**whole, "bom-ref": f"bundle:{name}", "components": nested}
+
+
+def _bill_in(files: Contents, name: str) -> Any:
+    """Read the bill with which a bundle begins; raises one of _OF_ANOTHER_KIND if none is there."""
+    with files[name].open("rb") as stream, tarfile.open(fileobj=stream) as archive:
+        first = archive.next()
+        if first is None or first.name != PurePosixPath(NAME).name:
+            raise LookupError(name)
+        content = archive.extractfile(first)
+        return json.loads(content.read(_LONGEST)) if content else {}
 
 
 def image(reference: str, **more: Any) -> Component:

@@ -28,10 +28,10 @@ def licence(component: dict[str, Any]) -> str:
     return str(found.get("expression", found.get("license", {}).get("id")))
 
 
-def archive_of(manifest: object) -> bytes:
+def archive_of(manifest: object, name: str = "manifest.json") -> bytes:
     listed, stream = json.dumps(manifest).encode(), io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
-        entry = tarfile.TarInfo("manifest.json")
+        entry = tarfile.TarInfo(name)
         entry.size = len(listed)
         archive.addfile(entry, io.BytesIO(listed))
     return stream.getvalue()
@@ -118,3 +118,18 @@ class SbomTest(unittest.TestCase):
         self.assertEqual(["image:registry:2", "image:registry:2.8"], sorted(found))
         self.assertEqual({"Apache-2.0"}, {licence(image) for image in found.values()})
         self.assertIn("package:docker.io", components(bill(self.registry), "package:"))
+
+    def test_bundles_have_their_own_components(self) -> None:
+        parts = [sbom.component("application", "package:kubeadm", "kubeadm", version="1.37.2")]
+        own = json.loads(sbom.document(sbom.component("application", "bundle", "x"), parts))
+        bills: list[object] = [own, {}, 5]
+        contents = [*(archive_of(each, "bom.cdx.json") for each in bills), b""]
+        files: Contents = {
+            f"Files/{number}.tar": InMemory(f"{number}.tar", content)
+            for number, content in enumerate(contents)
+        }
+        (found,) = components(bill({**self.registry, **files}), "bundle:").values()
+        self.assertEqual(("bundle:Files/0.tar", "x"), (found["bom-ref"], found["name"]))
+        self.assertEqual(
+            [{**parts[0], "bom-ref": "Files/0.tar#package:kubeadm"}], found["components"]
+        )
