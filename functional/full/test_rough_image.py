@@ -21,7 +21,7 @@ from tools.client.machines import Remote
 _RUNTIME = "accounting"
 _LOG_OF_RUNTIME = "/var/log/accounting-runc.log"
 _SOURCE = "/etc/apt/sources.list.d/site.sources"
-# Of the node from which the image was made.
+# Files of the node from which the image was made.
 _NODE_BEFORE = {f"{STATE_FOLDER}/member-of-before": "x", "/etc/kubernetes/pki/ca.crt": "x"}
 _STANZA = """Types: deb
 URIs: {url}

@@ -169,7 +169,7 @@ def _files(
         "images": sorted(map(_image, fetched), key=lambda each: each["reference"]),
     }
     files["manifest.json"] = (json.dumps(manifest, indent=1) + "\n").encode()
-    files["bom.cdx.json"] = _bill(manifest)
+    files[sbom.FILE] = _bill(manifest)
     files["key.asc"] = wanted.key.export()
     return files
 

@@ -26,7 +26,8 @@ from tools.csar.contents import Contents, InMemory
 from tools.csar.errors import CsarError
 from tools.csar.package import Package, mapping
 
-NAME = "Files/bom.cdx.json"
+FILE = "bom.cdx.json"  # the first of a bundle, too
+NAME = f"Files/{FILE}"
 
 _DRIVERS = "tacker-mgmt-drivers"
 _APACHE, _GPL, _GPL_2 = "Apache-2.0", "GPL-2.0-or-later", "GPL-2.0-only"
@@ -191,7 +192,7 @@ def _bill_in(files: Contents, name: str) -> Any:
     """Read the bill with which a bundle begins; raises one of _OF_ANOTHER_KIND if none is there."""
     with files[name].open("rb") as stream, tarfile.open(fileobj=stream) as archive:
         first = archive.next()
-        if first is None or first.name != PurePosixPath(NAME).name:
+        if first is None or first.name != FILE:
             raise LookupError(name)
         content = archive.extractfile(first)
         return json.loads(content.read(_LONGEST)) if content else {}

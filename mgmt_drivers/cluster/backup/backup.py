@@ -106,6 +106,7 @@ def of_storage_server(cluster: Cluster) -> list[File]:
 
 
 def read_key(host: Host, cluster: Cluster) -> str:
+    """Read the public half of a node's own key; empty if the node has none."""
     return " ".join(files.read(host, f"{_key_path(host, cluster)}.pub").split()[:2])
 
 

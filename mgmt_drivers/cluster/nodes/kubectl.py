@@ -176,6 +176,7 @@ def has_condition(node: Mapping[str, Any], kind: str) -> bool:
 
 
 def kubelet_release(node: Mapping[str, Any]) -> str:
+    """The release of a node's kubelet, such as v1.33.2."""
     release = node["status"].get("nodeInfo", {}).get("kubeletVersion")
     return answers.checked(release, answers.RELEASE, "a release of kubelet")
 
