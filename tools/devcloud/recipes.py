@@ -140,7 +140,7 @@ def _mirror(name: str, programs: Recipe) -> Recipe:
 _NEWEST = Recipe(
     name="kubernetes-1.37",
     script="kubernetes/build-modules.sh",
-    files=_modules("1.37", "flannel-cni-plugin", "helm"),
+    files=_modules("1.37", "flannel-cni-plugin", "helm", "kube-network-policies"),
 )
 MIRROR = _mirror("mirror", _NEWEST)
 _PACKAGES = (MIRROR, "/srv/mirror/1.37/apt")
@@ -201,7 +201,7 @@ _ADDONS = Recipe(
     name="programs-of-addons",
     script="kubernetes/build-modules.sh",
     parent=_MIRROR_OF_TWO_BEFORE,
-    files=_modules("metrics-server", "kube-network-policies", "nfs-provisioner"),
+    files=_modules("metrics-server", "nfs-provisioner"),
 )
 _WITH_ADDONS = Recipe(
     name="mirror-with-addons",

@@ -4,7 +4,6 @@
 set -eu
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends python3 >/dev/null
-mv /opt/series/kube-network-policies/bin/cmd /opt/series/kube-network-policies/bin/netpol
 for images in /srv/mirror/[0-9]*/images; do
     PYTHONPATH=/provision python3 /provision/make_addon_images.py /opt/series "$images"
     (cd "$images" && sha256sum -- *.tar >SHA256SUMS)

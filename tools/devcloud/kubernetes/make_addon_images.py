@@ -8,7 +8,6 @@ from tools import docker_archive
 # The references in the add-ons' manifests, and the program of each image. All are static.
 _IMAGES = {
     "registry.k8s.io/metrics-server/metrics-server:v0.8.0": "metrics-server/bin/metrics-server",
-    "registry.k8s.io/networking/kube-network-policies:v0.8.0": "kube-network-policies/bin/netpol",
     "devcloud.example/nfs-provisioner:v1": "nfs-provisioner/bin/nfs-provisioner",
 }
 

@@ -1,8 +1,8 @@
-"""Packs the programs of Kubernetes into the images that kubeadm and flannel ask for.
+"""Packs the programs into the images that kubeadm, flannel and network policies ask for.
 
 Run inside the mirror's build: PROGRAMS VERSION TARGET. What is not among the
-programs comes from Debian's packages; CoreDNS and flannel are in none of them,
-so there are no images of them then.
+programs comes from Debian's packages; CoreDNS, flannel and the agent of network
+policies are in none of them, so there are no images of them then.
 """
 
 import re
@@ -16,6 +16,8 @@ from pathlib import Path
 from tools import docker_archive
 
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The reference in the manifest of the package's add-on.
+_POLICIES = "registry.k8s.io/networking/kube-network-policies:v0.8.0"
 _CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _IPTABLES = [
     f"/usr/sbin/{family}{action}"
@@ -34,7 +36,7 @@ class Image:
 
 
 def main(programs: Path, version: str, target: Path) -> None:
-    asked_for = [*_of_kubeadm(programs / "kubeadm", version), *_of_flannel(programs)]
+    asked_for = [*_of_kubeadm(programs / "kubeadm", version), *_of_flannel(programs), _POLICIES]
     names = {reference.rpartition("/")[2].partition(":")[0]: reference for reference in asked_for}
     for short, image in _images(programs).items():
         reference = names.get(short, f"{short}:1")
@@ -68,6 +70,8 @@ def _images(programs: Path) -> dict[str, Image]:
         images["coredns"] = Image({"coredns": programs / "coredns"}, ("/coredns",))
     if (programs / "flanneld").exists():
         images |= _flannel(programs)
+        agent = {"bin/netpol": programs / "netpol"}
+        images["kube-network-policies"] = Image(agent, ("/bin/netpol",))
     # For those who try the cluster out.
     images["busybox"] = Image(_busybox(), ("/bin/busybox",))
     return images

@@ -85,6 +85,7 @@ for series in /opt/series/[0-9]*; do
     fi
     if [ -e "$bin/containerd" ]; then
         cp /opt/series/flannel-cni-plugin/bin/flannel "$bin/"
+        cp /opt/series/kube-network-policies/bin/cmd "$bin/netpol"
         programs /usr/bin containerd containerd-shim-runc-v2 ctr
         unit "$series/containerd.service" containerd.service
         containerd=$("$bin/containerd" --version | cut -d' ' -f3)
@@ -98,7 +99,8 @@ for series in /opt/series/[0-9]*; do
         helm=$("$bin/helm" version --template '{{.Version}}')
         package helm "${helm#v}" "Package manager of Kubernetes"
     else
-        from_newest 'apt/kubernetes-cni_*' 'apt/helm_*' 'images/flannel*'
+        from_newest 'apt/kubernetes-cni_*' 'apt/helm_*' 'images/flannel*' \
+            'images/kube-network-policies*'
         # Older kubelets speak to containerd 1 only, which is Debian's.
         [ "${series##*.}" -lt 26 ] || from_newest 'apt/containerd_*'
     fi
