@@ -11,7 +11,6 @@ from typing import Any
 import requests
 
 from mgmt_drivers.cluster.addons import manifests
-from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.series import SUPPORTED, Series, read_version
 from tools.client import stacks
 from tools.client.config import CHECKOUT, CONFIG, cloud
@@ -122,8 +121,12 @@ def _upload_mirrored(registry: str) -> None:
 
 def push_command(registry: str) -> str:
     """The shell commands that push published images from a machine with Docker."""
-    manifest = (CHECKOUT / "vnf_packages" / "kubernetes" / DEFAULT_CNI_MANIFEST).read_text()
-    others = [*manifests.images_in(manifest), "docker.io/library/busybox:1"]
+    named = [
+        image
+        for path in (CHECKOUT / "vnf_packages/kubernetes/Files").rglob("*.yaml")
+        for image in manifests.images_in(path.read_text())
+    ]
+    others = [*named, "docker.io/library/busybox:1"]
     version = CONFIG.kubernetes_version
     return _PUSH_PUBLISHED.format(version=version, others=" ".join(others), registry=registry)
 

@@ -16,11 +16,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--package", type=existing_folder, default=SOURCES / "kubernetes", metavar="FOLDER",
-        help="the VNF package whose pod network is meant; default: vnf_packages/kubernetes",
+        help="the VNF package whose pod network and network policies are meant; default: "
+        "vnf_packages/kubernetes",
     )
     parser.add_argument(
         "--addon", type=free_text, action="append", default=[], metavar="FILE",
-        help="manifest of an add-on in the package, such as "
+        help="manifest of another add-on in the package, such as "
         "Files/kubernetes/addons/metrics-server.yaml, or a chart, CHART.tgz or CHART.tgz:VALUES, "
         "which needs Helm here; may be given several times",
     )

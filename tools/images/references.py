@@ -17,6 +17,7 @@ from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
 from mgmt_drivers.cluster.series import SUPPORTED
 from mgmt_drivers.package_yaml import BadYaml
 
+_POLICIES = "Files/kubernetes/addons/network-policies.yaml"  # which the sample requests list
 _RELEASES = "https://dl.k8s.io"
 _PATIENCE = 60.0  # seconds without a byte
 # The registry of the Kubernetes project, and its earlier name.
@@ -56,12 +57,15 @@ def of_release(version: str, kubeadm: Path | None = None, sha256: str = "") -> l
 def of_package(package: Path, version: str, addons: Iterable[str] = ()) -> list[str]:
     """The images that a package names: in its own CNI manifest, and in those of add-ons.
 
+    An add-on is that of network policies, if the package has it.
+
     :param version: of Kubernetes, for which charts are rendered
     :param addons: names of manifests in the package, and of charts: ``CHART.tgz``, or with values
         ``CHART.tgz:VALUES``
     """
     found: list[str] = []
-    for name in (DEFAULT_CNI_MANIFEST, *addons):
+    own = [_POLICIES] if (package / _POLICIES).is_file() else []
+    for name in (DEFAULT_CNI_MANIFEST, *own, *addons):
         names = name.split(":", 1) if _CHART in name else [name]
         files = [package / each for each in names]
         for each, path in zip(names, files, strict=True):

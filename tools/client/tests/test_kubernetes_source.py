@@ -72,3 +72,4 @@ class SourceTest(unittest.TestCase):
             kubernetes_source.push_images("r:5000")
         pusher.allow_plain_http.assert_called_once_with("r:5000")
         self.assertIn("release=v1.36\n", sent[0])
+        self.assertIn(" registry.k8s.io/networking/kube-network-policies:v", sent[0])

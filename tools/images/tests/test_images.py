@@ -97,12 +97,13 @@ class ImagesTest(unittest.TestCase):
         self.assertEqual(1, status)
         self.assertIn("web.tgz: no such value", errors)
 
-    def test_images_of_kubernetes_and_of_the_pod_network(self) -> None:
+    def test_images_of_kubernetes_and_of_the_package(self) -> None:
         words = ("--kubernetes-version", "1.37.2", "--kubeadm", str(self.kubeadm))
         status, shown, _ = self.run_program("list", *words)
         self.assertEqual(0, status)
         self.assertIn("registry.k8s.io/coredns/coredns:v1.14.6\n", shown)
         self.assertRegex(shown, r"(?m)^ghcr\.io/flannel-io/flannel:v[\d.]+$")
+        self.assertIn("registry.k8s.io/networking/kube-network-policies:v", shown)
 
     def test_a_version_that_is_none_is_refused(self) -> None:
         for version in ("1.19", "1.37.x", "newest"):
