@@ -28,10 +28,13 @@ class Resolver:
         shown = self.run("; ".join(map(_questions, names)))
         return [_addresses_in(outputs) for outputs in shown.split(_NEXT)[:-1]]
 
-    def fetch(self, address: str, port: int) -> str:
-        """The body that a web server answers; busybox's wget of Debian 12 crashes in a pod."""
-        request = r"printf 'GET / HTTP/1.0\r\n\r\n'"
-        return self.run(f"{request} | nc -w 10 {address} {port}").rpartition("\n\r\n")[2].strip()
+    def fetch(self, address: str, port: int, limit: int = 10) -> str:
+        """The body that a web server answers within ``limit`` seconds.
+
+        busybox's wget of Debian 12 crashes in a pod.
+        """
+        request = rf"printf 'GET / HTTP/1.0\r\n\r\n' | nc -w {limit} {address} {port}"
+        return self.run(request).rpartition("\n\r\n")[2].strip()
 
     def run(self, command: str) -> str:
         """What a shell command prints in the pod."""

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from functional import guide_outputs, shared
+from functional import guide_outputs, policies, shared
 from functional.cluster_scenario import MASTER, ClusterScenario
 from functional.command_line import CommandLine
 from functional.packages import floating_ip_templates
 from tools.client import stacks
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
-from tools.client.log import log
+from tools.client.log import log, step
 
 
 class LifeOfASimpleCluster(ClusterScenario):
@@ -32,6 +32,7 @@ class LifeOfASimpleCluster(ClusterScenario):
         self.check_guide_output_of_operations("instantiated", vnf, "INSTANTIATE")
         self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
         self.check_vim_floating_ip(vnf)
+        self.check_policy(vnf)
         self.check_vim_name_conflict(package, request)
         self.check_scale_of_masters_refused(vnf, "SCALE_OUT", 1)
         self.check_terminate(vnf, self.check_cnf(vnf))
@@ -47,6 +48,13 @@ class LifeOfASimpleCluster(ClusterScenario):
         self.assertIn(floating, stacks.floating_ips(self.cloud, vnf.id).values())
         self.assertEqual(f"https://{floating}:6443", self.vim(vnf).auth_url)
         log(f"SSH, and the VIM's API, by floating IPs: {floating}")
+
+    def check_policy(self, vnf: Vnf) -> None:
+        """The add-on of the guide's request enforces network policies."""
+        master = self.machines(vnf)[MASTER][0]
+        with step("see a policy in force"):
+            policies.start_pods(master, f"{self.registry}/busybox:1")
+            policies.check(master)
 
     def check_vim_name_conflict(self, package: Package, request: dict[str, Any]) -> None:
         vnf = self.create_vnf(package)

@@ -7,26 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from kubernetes.utils import parse_quantity
 
-from functional import charts, shared
+from functional import charts, policies, shared
 from functional.cluster_scenario import MASTER
-from functional.dns import Resolver
 from functional.kubernetes import KUBECTL
 from functional.storage_scenario import StorageScenario
 from functional.upgrade_scenario import NAME, NEWEST, UpgradeScenario
 from tools.client import wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
-from tools.client.errors import ClientError
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 
-OVERLAY = Path(__file__).parents[1] / "overlays" / "addons"
+_OVERLAY = Path(__file__).parents[1] / "overlays" / "addons"
 _FOLDER = "Files/kubernetes/addons"
-_METRICS, POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
+_METRICS, _POLICIES, _STORAGE = "metrics-server", "network-policies", "nfs-storage"
 _WEB = {
     "name": "web", "namespace": "default", "chart_path": charts.CHART,
     "values_path": f"{_FOLDER}/web-values.yaml",
@@ -37,28 +34,6 @@ _MORE = f"{_FOLDER}/more-web-values.yaml"
 _LARGEST_AGENT = 100  # MiB of memory that the agent of network policies takes on a node
 _EXPORT = "/volume/nfs/claims"
 _METADATA = "169.254.169.254"
-# A server that only pods with the label access=allowed may reach.
-_OBJECTS = """\
-apiVersion: v1
-kind: Pod
-metadata: {{name: {name}, labels: {{name: {name}, access: {access}}}}}
-spec:
-  containers:
-  - name: a
-    image: {image}
-    command: [/bin/busybox, sh, -c]
-    args: ["/bin/busybox mkdir /w; echo served >/w/index.html; /bin/busybox httpd -f -h /w"]
-"""
-_POLICY = """\
-apiVersion: networking.k8s.io/v1
-kind: NetworkPolicy
-metadata: {name: server}
-spec:
-  podSelector: {matchLabels: {name: server}}
-  policyTypes: [Ingress]
-  ingress:
-  - from: [{podSelector: {matchLabels: {access: allowed}}}]
-"""
 _CLAIM = """\
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -83,13 +58,13 @@ class Addons(UpgradeScenario, StorageScenario):
         params = request["additionalParams"]["k8s_cluster_installation_param"]
         exports = params["storage_server"]["nfs_server_setup_params"]
         exports.append({**exports[0], "export_dir": _EXPORT})
-        params["addons"] = [*listed((_METRICS, POLICIES)), _WEB, *listed((_STORAGE,))]
+        params["addons"] = [*listed((_METRICS, _POLICIES)), _WEB, *listed((_STORAGE,))]
         params["helm"] = {"archive_path": charts.HELM_ARCHIVE}
         return request
 
     def test_addons(self) -> None:
         self.registry = shared.private_registry()
-        overlays = [f"storage{self.api.variant}", str(OVERLAY)]
+        overlays = [f"storage{self.api.variant}", str(_OVERLAY)]
         changed = self.write_changed()
         files = {f"{_FOLDER}/changed.yaml": changed, **charts.helm_archive(), **charts.chart()}
         files |= {_WEB["values_path"]: self.write_values(2), _MORE: self.write_values(3)}
@@ -100,7 +75,7 @@ class Addons(UpgradeScenario, StorageScenario):
         self.check_all(vnf)
         with step("another manifest of an add-on, and other values of a chart"):
             web = {**_WEB, "values_path": _MORE}
-            addons = [*listed((_METRICS,), "changed"), web, *listed((POLICIES, _STORAGE))]
+            addons = [*listed((_METRICS,), "changed"), web, *listed((_POLICIES, _STORAGE))]
             self.assert_completed(self.modify_addons(vnf, addons))
             words = "deployment metrics-server --namespace kube-system --output json"
             found = json.loads(self.kubectl(f"get {words}"))
@@ -108,27 +83,27 @@ class Addons(UpgradeScenario, StorageScenario):
             self.assertIn("--metric-resolution=20s", args)
             self.check_all(vnf, web_servers=3)
         with step("add-ons that leave"):
-            self.assert_completed(self.modify_addons(vnf, listed((POLICIES, _STORAGE))))
+            self.assert_completed(self.modify_addons(vnf, listed((_POLICIES, _STORAGE))))
             self.assertEqual(["", ""], [self.objects_of(_METRICS), self.objects_of("web")])
-            self.assertNotEqual("", self.objects_of(POLICIES))
+            self.assertNotEqual("", self.objects_of(_POLICIES))
         with step("an upgrade"):
             self.assert_completed(self.modify(vnf))
             self.check_versions(NEWEST)
             self.start_pods()  # nobody replaces pods without a controller that were evicted
-            self.check_policies()
+            policies.check(self.master)
             self.check_claim(vnf)
         with step("a heal of the whole"):
             self.kubectl("delete pod,persistentvolumeclaim --all")
             self.assert_completed(vnf.heal({}))
             self.look_at(vnf)
             self.start_pods()
-            self.check_policies()
+            policies.check(self.master)
             self.check_claim(vnf)
         self.kubectl("delete pod,persistentvolumeclaim --all")
         self.check_terminate(vnf)
 
     def write_changed(self) -> Path:
-        text = (OVERLAY / _FOLDER / f"{_METRICS}.yaml").read_text()
+        text = (_OVERLAY / _FOLDER / f"{_METRICS}.yaml").read_text()
         path = Path(self.enter(tempfile.TemporaryDirectory()), "changed.yaml")
         path.write_text(text.replace("resolution=15s", "resolution=20s"))
         return path
@@ -148,10 +123,6 @@ class Addons(UpgradeScenario, StorageScenario):
     def kubectl(self, words: str) -> str:
         return self.master.run(f"{KUBECTL} {words}")
 
-    def create(self, text: str) -> None:
-        assert all(yaml.safe_load_all(text))
-        self.master.run(f"{KUBECTL} apply --filename - <<'END'\n{text}\nEND")
-
     def objects_of(self, addon: str) -> str:
         kinds = "deployments,daemonsets,services,apiservices,clusterroles,clusterrolebindings"
         label = f"tacker-mgmt-drivers/addon={addon}"
@@ -159,16 +130,13 @@ class Addons(UpgradeScenario, StorageScenario):
         return self.kubectl(words).strip()
 
     def start_pods(self) -> None:
-        image = f"{self.registry}/busybox:1"
-        names = {"server": "none", "friend": "allowed", "stranger": "none"}
-        pods = [_OBJECTS.format(name=n, access=a, image=image) for n, a in names.items()]
-        self.create("---\n".join([*pods, _POLICY, _CLAIM]))
-        self.kubectl(f"wait pod {' '.join(names)} --for=condition=Ready --timeout=120s")
+        policies.start_pods(self.master, f"{self.registry}/busybox:1")
+        self.kubectl(f"apply --filename - <<'END'\n{_CLAIM}END")
 
     def check_all(self, vnf: Vnf, web_servers: int = 2) -> None:
         self.check_metrics()
         self.check_chart(web_servers)
-        self.check_policies()
+        policies.check(self.master)
         self.check_claim(vnf)
         self.check_metadata()
         self.check_agents()  # which have judged connections by now
@@ -201,22 +169,6 @@ class Addons(UpgradeScenario, StorageScenario):
         self.assertEqual(f"{self.registry}/busybox:1", container["image"])
         self.assertEqual("deployment.apps/cnf-web-web", self.objects_of("web"))
 
-    def check_policies(self) -> None:
-        path = "'{.status.podIP}'"
-        address = self.kubectl(f"get pod server --output jsonpath={path}").strip()
-        wait.until(
-            lambda: [self.fetch(pod, address) for pod in ("friend", "stranger")],
-            lambda seen: seen == ["served", ""], 60, "the policy in force",
-        )
-
-    def fetch(self, pod: str, address: str) -> str:
-        """Fetch the page of a server in a pod; empty if no server answers."""
-        try:
-            return Resolver(self.master, pod).fetch(address, 80)
-        except ClientError as error:
-            log(f"{pod}: {error}")
-            return ""
-
     def check_claim(self, vnf: Vnf) -> None:
         """A claim of no volume in particular is bound, to a folder of the export."""
         path = "'{.status.phase}'"
@@ -226,7 +178,7 @@ class Addons(UpgradeScenario, StorageScenario):
         self.assertIn("default-data-", server.run(f"ls {_EXPORT}"))
 
     def check_metadata(self) -> None:
-        self.assertEqual("", self.fetch("friend", _METADATA))
+        self.assertEqual("", policies.fetch(self.master, "friend", _METADATA))
 
 
 def listed(names: Sequence[str], file: str = "") -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ class NodesWithDocker(NodesScenario):
     runtime = "docker"
     kubernetes_version = "1.20"
     image = CONFIG.older_image
+    options = {"addons": None}  # the agent of network policies is for today's series
 
     def test_nodes_with_docker(self) -> None:
         if not CONFIG.kubernetes_mirror:

@@ -85,7 +85,10 @@ class SmallCluster(ClusterScenario):
 
 
 class SamplesPackage(SmallCluster):
-    """Errors are told before machines exist, and a migrated package becomes a cluster."""
+    """Errors are told before machines exist, and a migrated package becomes a cluster.
+
+    Such a package has no manifest of network policies.
+    """
 
     def test_a_package_of_the_samples_shape(self) -> None:
         registry = shared.private_registry()
@@ -93,7 +96,7 @@ class SamplesPackage(SmallCluster):
         self.check_refusal_of_the_old_script(package, registry)
         self.enter(self.rules_of_the_default_group())
         vnf = self.create_vnf(package)
-        self.assert_completed(vnf.instantiate(self.request("simple", registry)))
+        self.assert_completed(vnf.instantiate(self.request("simple", registry, addons=None)))
         self.check_small_cluster(vnf, registry, workers=1)
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.check_small_cluster(vnf, registry, workers=2)
@@ -124,7 +127,8 @@ class SamplesPackage(SmallCluster):
 
     def check_refusal_of_the_old_script(self, package: Package, registry: str) -> None:
         vnf = self.create_vnf(package)
-        failed = vnf.instantiate(self.request("simple", registry, script_path=_OLD_SCRIPT))
+        request = self.request("simple", registry, addons=None, script_path=_OLD_SCRIPT)
+        failed = vnf.instantiate(request)
         words = "script_path", "does not declare the drivers' contract", "k8s-vnf package migrate"
         self.assert_failed(failed, *words)
         self.assertEqual([], stacks.stack_ids(self.cloud, vnf.id))
