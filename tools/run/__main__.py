@@ -44,6 +44,7 @@ _PROGRAMS = {
     "dpkg-deb": "dpkg",
     "gpg": "gpg",
     "skopeo": "skopeo",
+    "jq": "jq",  # in commands of the guide
 }
 # Programs that environments of tox need which use no cloud; the others need all of the programs.
 _GENUINE = ("openssl", "ssh", "dpkg-deb")
