@@ -193,6 +193,7 @@ def replace_machines(call: Call, machines: Mapping[str, Values], replace_machine
     :param machines: by VNFC, what the stack's parameter nfv is to have of it: the image, the flavor
     :param replace_machine: lets Heat replace the machine of a heal
     """
+    heal.check_replaced(call.lcm_request("heal"), call.services, machines)
     for vnfc, values in machines.items():
         if not _load_replaced(call).get(vnfc):
             _replace_machine(call, vnfc, values, replace_machine)

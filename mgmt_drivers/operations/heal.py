@@ -3,6 +3,7 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
+from collections.abc import Collection
 from contextlib import nullcontext
 
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
@@ -116,6 +117,19 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
         )
     if guarded:
         heal_history.note_passed(services.store)
+
+
+def check_replaced(request: LcmRequest, services: Services, vnfcs: Collection[str]) -> None:
+    """Check machines that are to be healed one after another, before the first of them is.
+
+    :raises Refused: if the only control-plane node is among them
+    """
+    masters = opening.read_topology(request, services).control_plane
+    if len(masters) == 1 and masters[0].vnfc_id in vnfcs:
+        raise Refused(
+            "the only control-plane node of the cluster cannot be replaced: its machine has all of "
+            f"etcd's data. Nothing was changed. Leave {masters[0].vdu} out of vdu_params"
+        )
 
 
 def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:

@@ -20,7 +20,7 @@ from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.cluster.modification import DEFAULT_FILE
 from mgmt_drivers.cluster.modification import NAME as MODIFICATION
 from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError
+from mgmt_drivers.errors import InventoryError, MgmtDriverError, ParameterError, Refused
 from mgmt_drivers.inventory import VimAccess
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tacker.v2 import USER_DATA, Call, CallStore
@@ -540,6 +540,23 @@ class UpgradeHooksTest(HookCaller):
         self.assert_whole(3, 2)
         self.assertEqual(5, len(replaced))
         self.assertLess({*replaced}, {*self.world.machines})
+
+    def test_the_only_control_plane_node_is_not_replaced(self) -> None:
+        """Nor are workers, which the request names, too."""
+        for address in MASTERS[1:]:
+            del self.world.machines[self.machine(address).node.server_id]
+        own = self.params["master_node"]
+        params = {**self.params, "master_node": {**own, "cluster_cp_name": own["nic_cp_name"]}}
+        kept = json.dumps({"k8s_cluster_installation_param": params})
+        self.metadata_of_instance = {"mgmt_driver_params": kept}
+        vnfcs = [f"workerNode-{WORKERS[0]}", f"masterNode-{MASTERS[0]}"]
+
+        def change_current_package_start(call: Call) -> None:
+            kubernetes_v2.replace_machines(call, dict.fromkeys(vnfcs, {}), mock.Mock())
+
+        with self.assertRaisesRegex(Refused, "Leave masterNode out of vdu_params"):
+            self.call(change_current_package_start, {})
+        self.assertEqual(0, self.connections.total())
 
     def test_machines_are_replaced_after_an_upgrade_that_failed(self) -> None:
         """Tacker keeps nothing of the upgrade, and the packages have come from a new place."""
