@@ -376,13 +376,25 @@ def _heat(settings: Settings) -> Sections:
     }
 
 
-# What the alerts of `tools.monitoring` ask for. The plugin's fault management knows pods only; its
-# performance management logs in to Prometheus' host.
-_PROMETHEUS_PLUGIN = {
-    "auto_healing": "true",
-    "auto_scaling": "true",
-    "timer_interval": "6",  # s; default 20: a heal begins so much later than its alert
-}
+_GATHERING = "6"  # s; default 20: a heal begins so much later than its alert or notification
+
+
+def _automatic_operations(settings: Settings) -> Sections:
+    """Let Tacker take the alerts of `tools.monitoring`, and a Server Notifier's notifications.
+
+    The plugin's fault management knows pods only; its performance management logs in to
+    Prometheus' host.
+    """
+    return {
+        "prometheus_plugin": {
+            "auto_healing": "true",
+            "auto_scaling": "true",
+            "timer_interval": _GATHERING,
+        },
+        "server_notification": {"server_notification": "true", "timer_interval": _GATHERING},
+        # Where a notifier reaches Tacker.
+        "v2_vnfm": {"endpoint": f"http://{settings.address}:9890"},
+    }
 
 
 def _tacker(settings: Settings) -> Sections:
@@ -413,5 +425,5 @@ def _tacker(settings: Settings) -> Sections:
             "filesystem_store_datadir": "/var/lib/tacker/csar_files",
         },
         "coordination": {"backend_url": "file:///var/lib/tacker/coordination"},
-        **({"prometheus_plugin": _PROMETHEUS_PLUGIN} if settings.monitoring else {}),
+        **(_automatic_operations(settings) if settings.monitoring else {}),
     }

@@ -88,7 +88,7 @@ class ServicesTest(unittest.TestCase):
 
 @needs_openstack
 class TackerTest(unittest.TestCase):
-    def test_tacker_takes_alerts(self) -> None:
+    def test_tacker_takes_alerts_and_notifications(self) -> None:
         from oslo_config import cfg
         from tacker.sol_refactored.common import config as tacker_config
 
@@ -97,11 +97,15 @@ class TackerTest(unittest.TestCase):
                 path = Path(folder, "tacker.conf")
                 config_files._write(path, config_files._tacker(settings))
                 conf = cfg.ConfigOpts()
-                conf.register_opts(tacker_config.PROMETHEUS_PLUGIN_OPTS, "prometheus_plugin")
+                for section, options in tacker_config.config_opts():
+                    conf.register_opts(options, section)
                 conf([], project="x", default_config_files=[str(path)])
-                plugin = conf.prometheus_plugin
+                plugin, notification = conf.prometheus_plugin, conf.server_notification
+                endpoint = conf.v2_vnfm.endpoint
             self.assertEqual((takes, takes), (plugin.auto_healing, plugin.auto_scaling))
             self.assertFalse(plugin.performance_management)  # which needs a login
+            self.assertEqual(takes, notification.server_notification)
+            self.assertEqual(takes, endpoint == "http://192.0.2.2:9890")
 
 
 class _Program(BaseHTTPRequestHandler):
