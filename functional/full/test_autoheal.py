@@ -1,14 +1,16 @@
-"""A cluster that heals and scales itself: Prometheus sends alerts, and nobody sends a request."""
+"""A cluster that heals and scales itself: alerts and notifications come, and no request."""
 
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from functional import kubernetes, shared
 from functional.masters_scenario import MastersScenario
+from functional.server_notifier import server_notifier
 from tools.client import monitoring, node_faults, wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
@@ -16,16 +18,15 @@ from tools.client.kept_objects import KeptObjects
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.monitoring import Prometheus
-from tools.client.node_faults import MASTER, WORKER, Fault, Site
+from tools.client.node_faults import MASTER, WORKER, Fault, Machine, Site
 from tools.client.poll import poll_api
-from tools.client.self_heal import Watch, error_of
+from tools.client.self_heal import Times, Watch, error_of
 
 _LIMIT = 900  # seconds for a heal or a scaling from its cause to its end
 _CALM = 0.7  # the share of the CPUs that is busy at most before a load
 _QUIET = 120  # seconds after a reboot in which a heal would have begun
 _NODES = {MASTER: 3, WORKER: 2}
 _REBOOT = Fault("reboot of a worker", node_faults.anyone(WORKER), node_faults.rebooted)
-_WORKER = Fault("kill of a worker", node_faults.anyone(WORKER), node_faults.power_cut)
 _LEADER = Fault("kill of etcd's leader", node_faults.etcd_leader, node_faults.power_cut)
 _RAIL = 'guard rail "machine is well"'
 # A busy loop for each CPU. Without a request for CPU a pod comes after all that does something.
@@ -68,6 +69,13 @@ class SelfHealing(MonitoredScenario):
         super().setUp()
         self.skip_with_fewer_hosts(4)  # one for the successor of a master
         self.chance = random.Random(1)
+        self.tacker_url = str(self.cloud.endpoint_for("nfv-orchestration"))
+        self.notifier = self.enter(server_notifier(self.tacker_url))
+
+    def request(self, *args: Any, **params: Any) -> dict[str, Any]:
+        request = super().request(*args, **params)
+        request["additionalParams"].update(self.notifier.params)
+        return request
 
     def test_self_healing(self) -> None:
         vnf = self.instantiate_balanced_cluster()
@@ -79,11 +87,12 @@ class SelfHealing(MonitoredScenario):
         with monitoring.kept_up_to_date(self.folder):
             self.await_calm(vnf)
             self.check_reboot(vnf)
-            self.check_heal(vnf, _WORKER)
+            self.check_told_heal(vnf)
             self.check_heal(vnf, _LEADER)
             self.check_rail(vnf)
         self.kept.delete()
         self.check_terminate(vnf)
+        self.assertEqual([], self.notifier.servers)
 
     def spread_masters(self, vnf: Vnf) -> None:
         """Heal masters until none shares a compute host: Nova may place two in parallel."""
@@ -112,7 +121,21 @@ class SelfHealing(MonitoredScenario):
         self.await_calm(vnf)
         self.check_whole(vnf)
 
-    def check_heal(self, vnf: Vnf, fault: Fault) -> None:
+    @contextmanager
+    def tell_death(self, site: Site, machines: Sequence[Machine]) -> Iterator[None]:
+        """The notifier tells Tacker of the death of machines at once."""
+        with node_faults.power_cut(site, machines):
+            for machine in machines:
+                self.notifier.tell_fault(machine.server_id)
+            yield
+
+    def check_told_heal(self, vnf: Vnf) -> None:
+        """Tacker heals because of the notification, before there is an alert."""
+        fault = Fault("kill of a worker, told", node_faults.anyone(WORKER), self.tell_death)
+        times = self.check_heal(vnf, fault)
+        self.assertTrue(times.detected is None or times.begun < times.detected, times)
+
+    def check_heal(self, vnf: Vnf, fault: Fault) -> Times:
         """Tacker replaces the machine that the fault has struck, and no other one."""
         before = self.server_ids()
         with self.kept.writing(), poll_api(self.vim_before.auth_url) as seen:
@@ -126,11 +149,13 @@ class SelfHealing(MonitoredScenario):
         log(f"{fault.name}: {times}; silence of the API {seen.readiness.longest:.1f} s")
         self.await_calm(vnf)
         self.check_whole(vnf)
+        return times
 
     def check_whole(self, vnf: Vnf) -> None:
         self.assertEqual(set(), self.kept.lost())
         self.check_balanced_cluster(vnf, workers=2)
         self.check_masters_apart()
+        self.assertEqual(sorted(self.server_ids()), self.notifier.servers)
 
     def server_ids(self) -> set[str]:
         return {machine.server_id for machine in self.site.machines()}
@@ -140,8 +165,7 @@ class SelfHealing(MonitoredScenario):
         before, machine = self.server_ids(), self.site.machines(MASTER)[0]
         watch = Watch(vnf, self.prometheus)
         with step(f"a false alarm of {machine} is refused"):
-            tacker = self.cloud.endpoint_for("nfv-orchestration")
-            monitoring.send_alert(str(tacker), vnf.id, machine.vnfc_id)
+            monitoring.send_alert(self.tacker_url, vnf.id, machine.vnfc_id)
             refused = watch.await_operation("HEAL", _LIMIT)
         self.assertIn(_RAIL, error_of(refused))
         log(f"{watch.times([refused])}; refused: {error_of(refused)}")
