@@ -43,9 +43,10 @@ class FullEtcd(MastersScenario):
         wanted = {"kubernetes_version": kubernetes_source.series().name}
         self.cure(vnf, self.fill(), {"metadata": {NAME: json.dumps(wanted)}})
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.heal(vnf, [self.vnfcs(vnf, vdu)[0][0] for vdu in (MASTER, WORKER)])
         self.check_balanced_cluster(vnf, workers=3)
-        self.heal(vnf, [self.vnfcs(vnf, MASTER)[0][0]])
-        self.check_balanced_cluster(vnf, workers=3)
+        self.assert_completed(vnf.scale("SCALE_IN", "worker_instance", 1))
+        self.check_balanced_cluster(vnf, workers=2)
 
     def check_backup(self, vnf: Vnf) -> None:
         """A backup is saved, and its log has the alarm."""
