@@ -53,8 +53,7 @@ class KubernetesMgmtDriver(v1.MgmtDriver):
             raise Explained(error, more) from error
 
     def heal_start(self, context, vnf_instance, heal_vnf_request, **kwargs):
-        if not heal_vnf_request.vnfc_instance_id:
-            super().heal_start(context, vnf_instance, heal_vnf_request)
+        super().heal_start(context, vnf_instance, heal_vnf_request)
         request = _heal_request(context, vnf_instance, heal_vnf_request)
         _run(heal.heal_start, request, context, vnf_instance)
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from oslo_config import cfg
 from oslo_utils import uuidutils
+from tacker.db.db_sqlalchemy.models import VnfLcmOpOccs
 from tacker.db.vnfm.vnfm_db import VNFAttribute
+from tacker.objects.fields import ErrorPoint
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm import vim_client
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
@@ -24,6 +26,8 @@ from mgmt_drivers.package import has_base_hot
 from mgmt_drivers.request import LcmRequest, Vnfc
 from mgmt_drivers.tacker import options, vnfd
 
+# States of operation occurrences that nobody can retry (ETSI SOL003 5.6.2.2).
+_ENDED = ("COMPLETED", "FAILED", "ROLLED_BACK")
 _CONFIG = options.register(cfg.CONF)
 
 
@@ -50,9 +54,12 @@ class MgmtDriver(vnflcm_noop.VnflcmMgmtNoop):
     def heal_start(
         self, context: Any, vnf_instance: Any, heal_vnf_request: Any, **kwargs: Any
     ) -> None:
-        # A heal of the whole VNF instantiates again, with the parameters that Tacker kept from the
-        # instantiate request, without the additions of instantiate_start.
-        self.add_user_data(context, vnf_instance, vnf_instance.instantiated_vnf_info)
+        if heal_vnf_request.vnfc_instance_id:
+            forget_error_points(context, vnf_instance)
+        else:
+            # A heal of the whole VNF instantiates again, with the parameters that Tacker kept from
+            # the instantiate request, without the additions of instantiate_start.
+            self.add_user_data(context, vnf_instance, vnf_instance.instantiated_vnf_info)
 
     def terminate_end(
         self, context: Any, vnf_instance: Any, terminate_vnf_request: Any, **kwargs: Any
@@ -88,6 +95,20 @@ def keep_attributes(context: Any, vnf: Any) -> None:
             row = VNFAttribute(id=uuidutils.generate_uuid(), vnf_id=vnf["id"], key=key)
             context.session.add(row)
         row.value = value
+    context.session.commit()
+
+
+def forget_error_points(context: Any, vnf_instance: Any) -> None:
+    """Let Heat replace the machines of a heal, however earlier operations have failed.
+
+    Tacker (15, 16) tells Heat which machines are to be replaced only if the error point of an
+    operation occurrence of the VNF lies before Heat's part: of whichever the database gives first,
+    and a failure keeps its error point when a retry has succeeded. Otherwise the heal goes on with
+    the machines that it was to replace.
+    """
+    rows = context.session.query(VnfLcmOpOccs).filter_by(vnf_instance_id=vnf_instance.id)
+    ended = rows.filter(VnfLcmOpOccs.operation_state.in_(_ENDED))
+    ended.update({"error_point": ErrorPoint.INITIAL}, synchronize_session=False)
     context.session.commit()
 
 

@@ -1,6 +1,7 @@
 """Hooks of Tacker's v1 API: Tacker's own code loads the drivers and calls them."""
 
 import contextlib
+import datetime
 import shutil
 import tempfile
 import unittest
@@ -115,18 +116,19 @@ class LoadingTest(UserDataTest):
         from mgmt_drivers.private_registry_mgmt import PrivateRegistryMgmtDriver
         from mgmt_drivers.tacker import v1
 
+        whole = mock.Mock(vnfc_instance_id=None)
         for driver, package in (
             (KubernetesMgmtDriver(), "kubernetes"),
             (PrivateRegistryMgmtDriver(), "private_registry"),
         ):
             self.assemble(package, "simple")
             instance = _Instance()
-            v1.MgmtDriver.heal_start(driver, None, instance, None)
+            v1.MgmtDriver.heal_start(driver, None, instance, whole)
             found = instance.instantiated_vnf_info.additional_params
             self.assertEqual(driver.user_data, tuple(found[key] for key in _USER_DATA))
             shutil.rmtree(self.folder / "BaseHOT")
             instance = _Instance()
-            v1.MgmtDriver.heal_start(driver, None, instance, None)
+            v1.MgmtDriver.heal_start(driver, None, instance, whole)
             self.assertEqual({}, instance.instantiated_vnf_info.additional_params)
 
     def test_a_request_to_instantiate_it_stays_as_it_is(self) -> None:
@@ -179,6 +181,43 @@ class RetryTest(unittest.TestCase):
             with orm.Session(engine) as session:
                 rows = session.query(VNFAttribute).filter_by(vnf_id=vnf_id)
                 self.assertEqual(vnf["attributes"], {row.key: row.value for row in rows})
+
+
+@needs_openstack
+class ErrorPointTest(unittest.TestCase):
+    """The operation occurrences by which Tacker decides whether Heat replaces a machine."""
+
+    def test_a_failure_that_a_retry_has_cured_is_forgotten(self) -> None:
+        import sqlalchemy
+        from sqlalchemy import orm
+        from tacker.db import model_base
+        from tacker.db.db_sqlalchemy.models import VnfLcmOpOccs
+
+        from mgmt_drivers.kubernetes_mgmt import KubernetesMgmtDriver
+        from mgmt_drivers.tacker import v1
+
+        wanted = (
+            ("vnf-1", "COMPLETED", 6, 0), ("vnf-1", "FAILED", 4, 0), ("vnf-1", "ROLLED_BACK", 3, 0),
+            ("vnf-1", "PROCESSING", 3, 3),
+            ("vnf-1", "FAILED_TEMP", 6, 6),  # whose retry would begin again
+            ("vnf-2", "COMPLETED", 6, 6),
+        )
+        engine = sqlalchemy.create_engine("sqlite://")
+        self.addCleanup(engine.dispose)
+        model_base.BASE.metadata.create_all(engine, [VnfLcmOpOccs.__table__])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        with orm.Session(engine) as session:
+            for number, (vnf, state, point, _) in enumerate(wanted):
+                session.add(VnfLcmOpOccs(
+                    id=str(number), vnf_instance_id=vnf, operation_state=state, error_point=point,
+                    operation="HEAL", tenant_id="nfv", start_time=now, state_entered_time=now,
+                    is_automatic_invocation=False, is_cancel_pending=False,
+                ))
+            context, asked = mock.Mock(session=session), mock.Mock(vnfc_instance_id=["worker-1"])
+            driver, instance = KubernetesMgmtDriver(), mock.Mock(id="vnf-1")
+            v1.MgmtDriver.heal_start(driver, context, instance, asked)
+            rows = session.query(VnfLcmOpOccs).order_by(VnfLcmOpOccs.id)
+            self.assertEqual([after for *_, after in wanted], [row.error_point for row in rows])
 
 
 @needs_openstack
