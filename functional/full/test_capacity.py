@@ -16,7 +16,8 @@ from tools.client.log import log, step
 from tools.client.machines import Remote
 
 _LIMIT = 300  # seconds until the error is known
-_NO_HOST = "No valid host was found"
+# Through v2 the machines are for a zone, which has no host then.
+_NO_HOST, _NO_ZONE = "No valid host was found", "The requested availability zone is not available"
 _SERVERS, _VOLUMES = "Quota exceeded for instances", "Maximum number of volumes allowed"
 
 
@@ -143,7 +144,7 @@ class CapacityThroughV2(CapacityScenario):
     def test_capacity_through_v2(self) -> None:
         vnf = self.create_vnf(self.package)
         with self.hosts_disabled():
-            self.roll_back(vnf, self.instantiate_without_room(vnf, "complex", _NO_HOST))
+            self.roll_back(vnf, self.instantiate_without_room(vnf, "complex", _NO_ZONE))
         with self.few_servers():
             failed = self.instantiate_without_room(vnf, "complex", _SERVERS)
             with self.host_down(vnf):
