@@ -14,6 +14,7 @@ from mgmt_drivers.cluster.series import DEFAULT_VERSION
 from tools.client.errors import ClientError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+_RETRIES = 2
 T = TypeVar("T")
 
 
@@ -98,7 +99,8 @@ def cloud() -> Connection:
     :raises ClientError: if they name none
     """
     try:
-        return openstack.connect()
+        # A service may close a connection that it has kept open, just when it is used again.
+        return openstack.connect(connect_retries=_RETRIES)
     except MissingRequiredOptions as error:
         raise ClientError(
             f"no cloud is chosen by OS_CLOUD or OS_* ({error}); on the embedded cloud run "
