@@ -5,8 +5,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from openstack.exceptions import NotFoundException
-
 from functional import leftovers, shared
 from functional.cluster_scenario import MASTER, WORKER
 from functional.storage_scenario import StorageScenario
@@ -106,7 +104,7 @@ class CapacityScenario(StorageScenario):
         takes up to half an hour after the end.
         """
         nodes = wait.until(
-            lambda: self.nodes(vnf),
+            lambda: stacks.servers(self.cloud, vnf.id, MASTER, WORKER),
             lambda found: found and all(server.status == "ACTIVE" for server in found),
             180, "the servers of the nodes",
         )
@@ -118,13 +116,6 @@ class CapacityScenario(StorageScenario):
                 machine.cut_power()
         with hosts.down(self.cloud, host):
             yield
-
-    def nodes(self, vnf: Vnf) -> list[Any]:
-        """The servers of the nodes; none while Heat replaces one that Nova could not start."""
-        try:
-            return stacks.servers(self.cloud, vnf.id, MASTER, WORKER)
-        except NotFoundException:
-            return []
 
 
 class CapacityThroughV1(CapacityScenario):

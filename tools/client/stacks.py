@@ -211,12 +211,15 @@ def mark_lost_ports(connection: Connection, vnf_id: str) -> list[str]:
 def servers(connection: Connection, vnf_id: str, *names: str) -> list[Any]:
     """The servers in a VNF's stacks from Nova, which shows more attributes than Heat.
 
+    Nova may not have a server that Heat could not create.
+
     :param names: of resources; without any all servers are returned
     """
     return [
         connection.compute.get_server(resource.id)
         for resource in resources(connection, vnf_id)
         if resource.type == "OS::Nova::Server" and resource.id
+        and resource.status != "CREATE_FAILED"
         and (not names or resource.name in names)
     ]
 

@@ -21,7 +21,7 @@ class VnfTest(unittest.TestCase):
 
     def setUp(self) -> None:
         names = {"a": "vnflcm_vnf-1", "b": "vnflcm_vnf-1-worker", "c": "other"}
-        top = [resource("vip_CP", _PORT, "p0"), resource("failed", _SERVER, "", "CREATE_FAILED")]
+        top = [resource("vip_CP", _PORT, "p0"), resource("failed", _SERVER, "s0", "CREATE_FAILED")]
         nested = [
             resource("CP", _PORT, "p1"),
             resource("VDU", _SERVER, "s1"),

@@ -25,7 +25,8 @@ _PRODUCT = dict.fromkeys(
 # The operations behind the hooks, which have tests of their own.
 _OPERATIONS = ("scale_in.scale_in", "scale_out.check_scale_out", "scale_out.scale_out",
                "scale_out.begin_roll_back", "scale_out.roll_back_scale_out", "heal.heal_start",
-               "heal.heal_end", "instantiate.validate", "instantiate.instantiate")
+               "heal.heal_end", "heal.check_replaced", "instantiate.validate",
+               "instantiate.instantiate")
 
 
 class FakeHeat:
