@@ -122,7 +122,7 @@ class FullEtcd(MastersScenario):
 
 
 class ControlPlaneInTrouble(MastersScenario):
-    """The loss of the machine with everything; of two of five; nodes that join by half."""
+    """Nodes that join by half; the loss of the machine with everything; of two of five."""
 
     image = CONFIG.prepared_image
 
