@@ -281,6 +281,10 @@ class KubeadmPrograms(Backups):
             return OK
         return self._answer(["systemctl", "restart", "kubelet"], b"")
 
+    def _waking_kubelet(self, words: list[str], stdin: bytes) -> Result:
+        assert words[1] == self.machine.name, words
+        return self._answer(words[3:], stdin)
+
     def _restart_kubelet(self, words: list[str], stdin: bytes) -> Result:
         assert self._answer(words, stdin).ok, words
         return self._answer(["systemctl", "restart", "kubelet"], b"")

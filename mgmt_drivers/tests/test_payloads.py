@@ -524,7 +524,7 @@ class ProxyOfTheImageTest(unittest.TestCase):
 
     def test_upgrade_and_renewal(self) -> None:
         self.session.expect_control_plane_files()
-        self.session.expect("sudo", "flock")
+        self.session.expect("sudo", "waking-kubelet")
         kubeadm.upgrade_node(self.made.leader, self.made)
         self.assert_direct(self.session.commands[-1], "kubeadm upgrade node")
         self.session.expect("sudo", "flock")
@@ -655,6 +655,27 @@ class LeadKubeletTest(unittest.TestCase):
                 self.assertEqual(ran, done.stdout)
                 expected = f"clusters:\n- cluster:\n    server: {server}\n  name: c\n"
                 self.assertEqual(expected, conf.read_text())
+
+
+class WakingKubeletTest(unittest.TestCase):
+    """With a stand-in for kubectl, which says that it ran."""
+
+    def test_kubelet_is_woken_while_a_command_runs(self) -> None:
+        text = (_FOLDER / "cluster/kubeadm/waking-kubelet.sh").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            kubectl, woken = Path(folder, "kubectl"), Path(folder, "woken")
+            kubectl.write_text(f'#!/bin/sh\necho "$@" >>{woken}\nexit 1\n')
+            kubectl.chmod(0o755)
+            until_woken = f"until grep --quiet --no-messages node1 {woken}; do sleep 0.1; done; exit 7"
+            words = ("waking-kubelet", "admin.conf", "node1", "woken", "sh", "-c", until_woken)
+            done = subprocess.run(
+                ["sh", "-c", text, *words], timeout=60, capture_output=True,
+                env={"PATH": f"{folder}:{os.environ['PATH']}"},
+            )
+            self.assertEqual((7, b"", b""), (done.returncode, done.stdout, done.stderr))
+            self.assertRegex(woken.read_text(), r"^--kubeconfig admin.conf .* woken=\d+\n$")
+            left = subprocess.run(["pgrep", "--full", str(woken)], stdout=subprocess.PIPE)
+            self.assertEqual(b"", left.stdout)
 
 
 class NamesNodeTest(unittest.TestCase):

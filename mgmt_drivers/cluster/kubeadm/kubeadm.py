@@ -74,6 +74,8 @@ _NAMES_NODE = Script(__package__, "names-node")
 _CREATE_TOKEN = Script(__package__, "create-token")
 _ISSUE_API_CERTIFICATE = Script(__package__, "issue-api-certificate")
 _VALIDATE = Script(__package__, "validate-config")
+_WAKING = Script(__package__, "waking-kubelet")
+_WOKEN = "tacker-mgmt-drivers/woken"  # annotation of mirror pods: when
 
 
 def is_member(host: Host) -> bool:
@@ -381,6 +383,8 @@ def _upgrade(host: Host, cluster: Cluster, *words: str) -> None:
     if folder := patches.folder(host, cluster):
         options += ["--patches", folder]
     command = ("flock", _LOCK, "kubeadm", "upgrade", *words, *options)
+    if cluster.is_control_plane(host):
+        command = _WAKING.command(kubectl.ADMIN, cluster.name(host), _WOKEN, *command)
     host.sudo(*without_proxy(command), timeout=_UPGRADE_LIMIT, limit=LARGE_OUTPUT)
 
 

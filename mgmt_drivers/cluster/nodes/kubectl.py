@@ -20,7 +20,8 @@ from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT, 
 _OWN = "https://127.0.0.1:6443"
 # A check that fails; kube-apiserver lists all of its forty then.
 _FAILED_CHECK = re.compile(r"\[-\]([a-z0-9/-]+) failed")
-_AT = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--tls-server-name", "kubernetes")
+ADMIN = "/etc/kubernetes/admin.conf"  # the administrator's kubeconfig
+_AT = ("kubectl", "--kubeconfig", ADMIN, "--tls-server-name", "kubernetes")
 _KUBECTL = (*_AT, "--server", _OWN)
 _LIMIT = 120.0  # seconds
 _CORDONED = "tacker-mgmt-drivers/cordoned"  # annotation of the nodes that we cordoned: what for
