@@ -666,7 +666,7 @@ class WakingKubeletTest(unittest.TestCase):
             kubectl, woken = Path(folder, "kubectl"), Path(folder, "woken")
             kubectl.write_text(f'#!/bin/sh\necho "$@" >>{woken}\nexit 1\n')
             kubectl.chmod(0o755)
-            until_woken = f"until grep --quiet --no-messages node1 {woken}; do sleep 0.1; done; exit 7"
+            until_woken = f"until grep -qs node1 {woken}; do sleep 0.1; done; exit 7"
             words = ("waking-kubelet", "admin.conf", "node1", "woken", "sh", "-c", until_woken)
             done = subprocess.run(
                 ["sh", "-c", text, *words], timeout=60, capture_output=True,
