@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from functional.cluster_scenario import WORKER
+from functional.cluster_scenario import MASTER, WORKER
 from functional.kubernetes import KUBECTL
 from functional.packages import user_data_templates
 from functional.upgrade_scenario import BEFORE, NEWEST, UpgradeScenario
@@ -73,7 +73,7 @@ class RoughImage(UpgradeScenario):
         """The image is as rough as it says, and what others wrote is still there."""
         for machine in self.all_machines(vnf):
             self.check_machine(machine)
-        master = self.all_machines(vnf)[0]
+        master = self.machines(vnf)[MASTER][0]
         runtime_class = {
             "apiVersion": "node.k8s.io/v1",
             "kind": "RuntimeClass",

@@ -15,6 +15,7 @@ _STOP_SIGNAL = "SIGRTMIN+3"  # what systemd takes as "power off"
 # The host's tree of cgroup v1's freezer, as the host and the controller see it. No mount of the
 # tree in the controller: libvirt there would take the tree for its own.
 _FREEZERS = ("/sys/fs/cgroup/freezer", "/hostproc/1/root/sys/fs/cgroup/freezer")
+_REMOVALS = 5  # how often Docker is asked to remove a container
 
 
 @dataclass(frozen=True)
@@ -79,14 +80,20 @@ def remove(container: Any, freezers: Sequence[str] = _FREEZERS) -> None:
     Docker kills runc in the machine, too. If runc had just frozen a pod, nobody thaws the pod any
     more, and Docker fails: processes that cgroup v1 has frozen do not die of a signal (those of
     cgroup v2 do). They are thawed after the failure, because a runc that lives may freeze others.
+    On busy CPUs a machine may also need longer than the 12 seconds that Docker gives it to die.
     """
-    with contextlib.suppress(docker.errors.NotFound):
+    for attempt in range(_REMOVALS):
         try:
             container.remove(force=True, v=True)
+        except docker.errors.NotFound:
+            return
         except docker.errors.APIError:
+            if attempt == _REMOVALS - 1:
+                raise
             for freezer in freezers:
                 _thaw(freezer, container.id)
-            container.remove(force=True, v=True)
+        else:
+            return
 
 
 def _thaw(freezer: str, container: str) -> None:

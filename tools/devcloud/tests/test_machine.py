@@ -48,3 +48,27 @@ class RemovalTest(unittest.TestCase):
         with self.assertRaisesRegex(docker.errors.APIError, "could not kill"):
             machine.remove(container, [str(self.freezer)])
         self.assertEqual("FROZEN", others.read_text())
+
+
+class SlowContainer:
+    """A container that needs longer to die than Docker waits, and is gone then."""
+
+    id = "3a" * 32
+
+    def __init__(self, asked: int) -> None:
+        self.left = asked
+
+    def remove(self, **_: bool) -> None:
+        self.left -= 1
+        if self.left:
+            raise docker.errors.APIError("did not receive an exit event")
+        raise docker.errors.NotFound("no such container")
+
+
+class SlowRemovalTest(unittest.TestCase):
+    def test_docker_is_asked_again(self) -> None:
+        container = SlowContainer(asked=5)
+        machine.remove(container, [])
+        self.assertEqual(0, container.left)
+        with self.assertRaisesRegex(docker.errors.APIError, "exit event"):
+            machine.remove(SlowContainer(asked=6), [])
