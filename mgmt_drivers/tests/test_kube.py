@@ -224,7 +224,7 @@ class KubeadmTest(unittest.TestCase):
         expect_release("v1.20.1")
         self.assertEqual("v1.20.1", kubeadm.read_cluster_release(made.leader))
         session.expect_control_plane_files()
-        session.expect("sudo", "flock", status=1)
+        session.expect("sudo", "waking-kubelet", status=1)
         with self.assertRaises(CommandFailed):
             kubeadm.upgrade_cluster(made.leader, made, "v1.20.2")
         expect_release("v1.20.2")
