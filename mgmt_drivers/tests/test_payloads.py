@@ -1,9 +1,12 @@
 """Shell payloads, run for real, in a folder that plays the machine's root."""
 
 import base64
+import contextlib
+import functools
 import os
 import queue
 import re
+import signal
 import socket
 import socketserver
 import subprocess
@@ -11,7 +14,7 @@ import tempfile
 import threading
 import time
 import unittest
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import mgmt_drivers
@@ -660,22 +663,73 @@ class LeadKubeletTest(unittest.TestCase):
 class WakingKubeletTest(unittest.TestCase):
     """With a stand-in for kubectl, which says that it ran."""
 
-    def test_kubelet_is_woken_while_a_command_runs(self) -> None:
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.woken = Path(self.folder, "woken")
+
+    def start(
+        self, command: str, kubectl: str = "exit 1", prepare: Callable[[], object] | None = None
+    ) -> subprocess.Popen[bytes]:
+        path = Path(self.folder, "kubectl")
+        path.write_text(f'#!/bin/sh\necho "$@" >>{self.woken}\n{kubectl}\n')
+        path.chmod(0o755)
         text = (_FOLDER / "cluster/kubeadm/waking-kubelet.sh").read_text()
-        with tempfile.TemporaryDirectory() as folder:
-            kubectl, woken = Path(folder, "kubectl"), Path(folder, "woken")
-            kubectl.write_text(f'#!/bin/sh\necho "$@" >>{woken}\nexit 1\n')
-            kubectl.chmod(0o755)
-            until_woken = f"until grep -qs node1 {woken}; do sleep 0.1; done; exit 7"
-            words = ("waking-kubelet", "admin.conf", "node1", "woken", "sh", "-c", until_woken)
-            done = subprocess.run(
-                ["sh", "-c", text, *words], timeout=60, capture_output=True,
-                env={"PATH": f"{folder}:{os.environ['PATH']}"},
-            )
-            self.assertEqual((7, b"", b""), (done.returncode, done.stdout, done.stderr))
-            self.assertRegex(woken.read_text(), r"^--kubeconfig admin.conf .* woken=\d+\n$")
-            left = subprocess.run(["pgrep", "--full", str(woken)], stdout=subprocess.PIPE)
-            self.assertEqual(b"", left.stdout)
+        conf = f"{self.folder}/admin.conf"
+        words = ("waking-kubelet", conf, "node1", "woken", "sh", "-c", command)
+        started = subprocess.Popen(
+            ["sh", "-c", text, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={"PATH": f"{self.folder}:{os.environ['PATH']}"}, preexec_fn=prepare,
+            start_new_session=True,
+        )
+        self.addCleanup(self.end, started)
+        return started
+
+    def end(self, started: subprocess.Popen[bytes]) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.communicate()
+
+    def assert_ended(self) -> None:
+        """No loop is left."""
+        command = ["pgrep", "--full", f"{self.folder}/admin.conf"]
+        deadline = time.monotonic() + 30
+        while subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+
+    def until_woken(self) -> str:
+        return f"until grep -qs node1 {self.woken}; do sleep 0.1; done"
+
+    def test_kubelet_is_woken_while_a_command_runs(self) -> None:
+        started = self.start(f"{self.until_woken()}; exit 7")
+        self.assertEqual((b"", b""), started.communicate(timeout=60))
+        self.assertEqual(7, started.returncode)
+        self.assertRegex(self.woken.read_text(), r"^(--kubeconfig \S+admin.conf .* woken=\d+\n)+$")
+        self.assert_ended()
+
+    def test_a_loop_that_has_died_changes_nothing(self) -> None:
+        command = f"{self.until_woken()}; sleep 0.5; echo why >&2; exit 3"
+        started = self.start(command, "kill -s KILL $PPID")
+        self.assertEqual((b"", b"why\n"), started.communicate(timeout=60))
+        self.assertEqual(3, started.returncode)
+
+    def test_the_loop_ends_if_sigterm_is_ignored(self) -> None:
+        ignore = functools.partial(signal.signal, signal.SIGTERM, signal.SIG_IGN)
+        started = self.start("exit 0", prepare=ignore)
+        self.assertEqual(0, started.wait(timeout=60))
+        self.assert_ended()
+
+    def test_the_loop_ends_with_its_shell(self) -> None:
+        started = self.start(f"{self.until_woken()}; exec sleep 60")
+        deadline = time.monotonic() + 30
+        while not self.woken.exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+        started.kill()
+        started.wait()
+        self.assert_ended()
 
 
 class NamesNodeTest(unittest.TestCase):

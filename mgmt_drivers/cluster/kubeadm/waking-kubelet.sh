@@ -5,7 +5,7 @@
 # 10 to 15 seconds, or when the mirror pod changes (allowPodStart in kubelet's pod_workers.go).
 kubeconfig=$1 node=$2 annotation=$3
 shift 3
-# Without this shell, whose connection may break, the loop ends.
+# The loop ends with this shell, should somebody kill it.
 while sleep 2 && kill -0 $$ 2>/dev/null; do
     kubectl --kubeconfig "$kubeconfig" --request-timeout 5s --namespace kube-system annotate pods \
         --field-selector "spec.nodeName=$node" --selector tier=control-plane --overwrite \
@@ -13,6 +13,6 @@ while sleep 2 && kill -0 $$ 2>/dev/null; do
 done </dev/null >/dev/null 2>&1 &
 "$@"
 status=$?
-kill $!
+kill -s KILL $! 2>/dev/null # which may have ended, or ignore SIGTERM
 wait $! 2>/dev/null
 exit $status
