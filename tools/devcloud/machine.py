@@ -1,10 +1,8 @@
 """Containers that behave like machines: systemd as first process, own addresses."""
 
 import contextlib
-import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import docker
@@ -12,10 +10,8 @@ import docker
 from tools.devcloud.errors import CloudError
 
 _STOP_SIGNAL = "SIGRTMIN+3"  # what systemd takes as "power off"
-# The host's tree of cgroup v1's freezer, as the host and the controller see it. No mount of the
-# tree in the controller: libvirt there would take the tree for its own.
-_FREEZERS = ("/sys/fs/cgroup/freezer", "/hostproc/1/root/sys/fs/cgroup/freezer")
-_REMOVALS = 5  # how often Docker is asked to remove a container
+_ATTEMPTS = 5  # how often Docker is asked to end a container
+_THAW = 'for state; do echo THAWED >"$state"; done'
 
 
 @dataclass(frozen=True)
@@ -74,33 +70,55 @@ def create(client: docker.DockerClient, machine: Machine) -> str:
     return str(created["Id"])
 
 
-def remove(container: Any, freezers: Sequence[str] = _FREEZERS) -> None:
-    """Remove a machine's container, which may be gone already.
+def stop(container: Any, seconds: int) -> None:
+    """End a machine, which has so many seconds to shut down."""
+    _insist(container, lambda: container.stop(timeout=seconds))
+
+
+def remove(container: Any) -> None:
+    """Remove a machine's container, which may be gone already."""
+    with contextlib.suppress(docker.errors.NotFound):
+        _insist(container, lambda: container.remove(force=True, v=True))
+
+
+def _insist(container: Any, act: Callable[[], None]) -> None:
+    """Ask Docker to end a machine until it does.
 
     Docker kills runc in the machine, too. If runc had just frozen a pod, nobody thaws the pod any
     more, and Docker fails: processes that cgroup v1 has frozen do not die of a signal (those of
     cgroup v2 do). They are thawed after the failure, because a runc that lives may freeze others.
     On busy CPUs a machine may also need longer than the 12 seconds that Docker gives it to die.
     """
-    for attempt in range(_REMOVALS):
+    for _ in range(_ATTEMPTS - 1):
         try:
-            container.remove(force=True, v=True)
+            act()
         except docker.errors.NotFound:
-            return
+            raise
         except docker.errors.APIError:
-            if attempt == _REMOVALS - 1:
-                raise
-            for freezer in freezers:
-                _thaw(freezer, container.id)
+            _thaw(container)
         else:
             return
+    act()
 
 
-def _thaw(freezer: str, container: str) -> None:
-    for folder, _, files in os.walk(freezer):
-        if container in folder and "freezer.state" in files:
-            with contextlib.suppress(OSError):  # the cgroup may go at this moment
-                Path(folder, "freezer.state").write_text("THAWED")
+def _thaw(container: Any) -> None:
+    """Thaw what is frozen in a machine.
+
+    Only the host has the cgroups of all. A container that gets them for a moment sees them from
+    the controller, too, where libvirt would take a mount of them for its own.
+    """
+    words = ["/cgroup", "-path", f"*{container.id}*", "-name", "freezer.state"]
+    words += ["-exec", "sh", "-c", _THAW, "thaw", "{}", "+"]
+    with contextlib.suppress(docker.errors.DockerException):  # a cgroup may go at this moment
+        container.client.containers.run(
+            container.attrs["Image"],
+            words,
+            entrypoint=["find"],
+            mounts=[docker.types.Mount("/cgroup", "/sys/fs/cgroup", type="bind")],
+            network_mode="none",
+            remove=True,
+            security_opt=["apparmor=unconfined"],
+        )
 
 
 def _networking(api: Any, attachment: Attachment | None) -> Any:

@@ -184,7 +184,7 @@ class ContainerDriver(driver.ComputeDriver):
         self.destroy(context, instance, network_info)
 
     def power_off(self, instance: Any, timeout: int = 0, retry_interval: int = 0) -> None:
-        self._find(instance).stop(timeout=min(timeout or _STOP_LIMIT, _STOP_LIMIT))
+        machine.stop(self._find(instance), min(timeout or _STOP_LIMIT, _STOP_LIMIT))
 
     def power_on(
         self,
@@ -210,7 +210,7 @@ class ContainerDriver(driver.ComputeDriver):
         share_info: Any = None,
     ) -> None:
         if reboot_type == "HARD":
-            self._find(instance).kill()
+            machine.stop(self._find(instance), 0)
         else:
             self.power_off(instance)
         self._start(instance, network_info)

@@ -1,74 +1,98 @@
 """Machines' containers: their removal."""
 
+import subprocess
 import tempfile
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
 
 import docker
 
 from tools.devcloud import machine
 
 
-class FrozenContainer:
-    """For Docker a container that cannot be killed while a cgroup below its own is frozen."""
+class FakeContainer:
+    """Docker fails to end it a number of times."""
 
     id = "1f" * 32
+    attrs: ClassVar = {"Image": "sha256:1"}
 
-    def __init__(self, state: Path) -> None:
-        self.state = state
-        self.removed = False
+    def __init__(self, failures: int = 0, client: Any = None) -> None:
+        self.failures, self.client = failures, client
+        self.left = True
 
     def remove(self, **_: bool) -> None:
-        if self.state.read_text() != "THAWED":
-            raise docker.errors.APIError("could not kill container")
-        self.removed = True
+        if not self.left:
+            raise docker.errors.NotFound("no such container")
+        if self.failures:
+            self.failures -= 1
+            raise docker.errors.APIError("did not receive an exit event")
+        self.left = False
+
+    def stop(self, timeout: int) -> None:
+        self.remove()
 
 
-class RemovalTest(unittest.TestCase):
+class FrozenContainer(FakeContainer):
+    """For Docker a container that does not end while a cgroup below its own is frozen."""
+
+    def __init__(self, state: Path, client: Any) -> None:
+        super().__init__(client=client)
+        self.state = state
+
+    def remove(self, **options: bool) -> None:
+        self.failures = int(self.state.read_text().strip() != "THAWED")
+        super().remove(**options)
+
+
+class ThawTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.freezer = Path(folder.name)
+        self.cgroups = Path(folder.name)
+        self.client = mock.Mock()
+        self.client.containers.run = self.run_container
+
+    def run_container(self, _: str, words: Sequence[str], **options: Any) -> None:
+        """Run the command on the folder that plays the host's cgroups."""
+        (mount,) = options["mounts"]
+        self.assertEqual("/sys/fs/cgroup", mount["Source"])
+        words = [word.replace(mount["Target"], str(self.cgroups)) for word in words]
+        subprocess.run([*options["entrypoint"], *words], check=True)
 
     def freeze(self, path: str) -> Path:
-        state = self.freezer / path / "freezer.state"
+        state = self.cgroups / "freezer" / path / "freezer.state"
         state.parent.mkdir(parents=True)
         state.write_text("FROZEN")
         return state
 
     def test_a_frozen_pod_does_not_keep_a_machine(self) -> None:
-        for parent in (f"docker/{FrozenContainer.id}", f"docker-{FrozenContainer.id}.scope"):
-            container = FrozenContainer(self.freeze(f"{parent}/kubepods/pod1/c1"))
-            machine.remove(container, ["/absent", str(self.freezer)])
-            self.assertTrue(container.removed)
+        for number, parent in enumerate(("docker/{}", "docker-{}.scope")):
+            state = self.freeze(parent.format(FrozenContainer.id) + f"/kubepods/pod{number}/c1")
+            container = FrozenContainer(state, self.client)
+            machine.remove(container)
+            self.assertFalse(container.left)
+            state.write_text("FROZEN")
+            container.left = True
+            machine.stop(container, 1)
+            self.assertFalse(container.left)
 
     def test_others_stay_frozen(self) -> None:
         others = self.freeze("docker/2e2e/kubepods/pod2/c2")
-        container = FrozenContainer(others)
-        with self.assertRaisesRegex(docker.errors.APIError, "could not kill"):
-            machine.remove(container, [str(self.freezer)])
+        with self.assertRaisesRegex(docker.errors.APIError, "exit event"):
+            machine.remove(FrozenContainer(others, self.client))
         self.assertEqual("FROZEN", others.read_text())
-
-
-class SlowContainer:
-    """A container that needs longer to die than Docker waits, and is gone then."""
-
-    id = "3a" * 32
-
-    def __init__(self, asked: int) -> None:
-        self.left = asked
-
-    def remove(self, **_: bool) -> None:
-        self.left -= 1
-        if self.left:
-            raise docker.errors.APIError("did not receive an exit event")
-        raise docker.errors.NotFound("no such container")
 
 
 class SlowRemovalTest(unittest.TestCase):
     def test_docker_is_asked_again(self) -> None:
-        container = SlowContainer(asked=5)
-        machine.remove(container, [])
-        self.assertEqual(0, container.left)
+        client = mock.Mock()
+        client.containers.run.side_effect = docker.errors.APIError("find: it went")
+        container = FakeContainer(failures=4, client=client)
+        machine.remove(container)
+        self.assertFalse(container.left)
+        machine.remove(container)
         with self.assertRaisesRegex(docker.errors.APIError, "exit event"):
-            machine.remove(SlowContainer(asked=6), [])
+            machine.remove(FakeContainer(failures=5, client=client))
