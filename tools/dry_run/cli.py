@@ -20,7 +20,7 @@ from tools.client.config import cloud, tacker
 from tools.command import existing_file, free_text
 from tools.csar.cli import package
 from tools.dry_run import envelope, numbers, report
-from tools.dry_run.instances import Instance, NewInstance
+from tools.dry_run.instances import Instance, Metadata, new_request
 from tools.dry_run.new_machines import NoStacks
 from tools.dry_run.operations import Result, Vnf
 from tools.dry_run.tacker import Cloud, unpacked
@@ -104,9 +104,7 @@ def _instantiate(
     connection = cloud() if has_cloud else None
     asked = connection and Cloud(connection, tacker(connection, version), version)
     with unpacked(arguments.package) as files:
-        instance = NewInstance(files, body, version)
-        request = instance.request()
-        services = Services(NoStacks(), instance.store)
+        request, services = new_request(files, body, version), Services(NoStacks(), Metadata({}))
         vnf = Vnf(request, services, asked.is_taken) if asked else Vnf(request, services)
         vnf.validate()
         definition = vnfd.of_flavour(files, request.flavour)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mgmt_drivers import kubernetes_v2
 from mgmt_drivers.engine.services import KEY_PREFIX, Store
@@ -19,74 +19,24 @@ NEW = "new"  # id of an instance that does not exist yet
 Shown = Mapping[str, Any]  # an instance, or a request
 
 
-class Instance(Protocol):
-    """A VNF instance of either version of the API."""
+def new_request(package: Path, body: Shown, version: str) -> LcmRequest:
+    """The request to instantiate a VNF, which has no instance yet.
 
-    store: Store
-
-    def request(self) -> LcmRequest:
-        """The request of any operation, without targets."""
-
-    def targets(self, vnfcs: Collection[str]) -> list[str]:
-        """The drivers' ids of the VNFCs in a heal request."""
-
-    def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
-        """The VNFCs that Tacker chooses for a scale-in.
-
-        :param numbers: number of machines to remove, by VDU
-        """
-
-    def of_new_package(self) -> Any:
-        """The modification of the cluster by a change of the VNF package, if any."""
-
-
-class _Nothing:
-    """The empty store of a VNF that does not exist yet."""
-
-    def load(self, key: str, default: Any) -> Any:
-        return default
-
-    def save(self, key: str, value: Any) -> None:
-        """See :class:`ForgetfulStore`."""
-
-    save_secret = save
-
-
-class NewInstance:
-    """A VNF before it is instantiated.
-
-    :param body: the request to instantiate it
+    :param body: the request to Tacker, which :mod:`tools.dry_run.envelope` has checked
     """
-
-    def __init__(self, package: Path, body: Shown, version: str) -> None:
-        self.store: Store = ForgetfulStore(_Nothing())
-        self._package, self._body, self._version = package, body, version
-
-    def request(self) -> LcmRequest:
-        flavour = self._body.get("flavourId")
-        if not isinstance(flavour, str):
-            raise ParameterError(["flavourId: must name a flavour of the VNF package"])
-        definition = vnfd.of_flavour(self._package, flavour)
-        if self._version == "2":
-            kubernetes_v2.check_user_data(_call(self._package, {"id": NEW}, self._body))
-        return LcmRequest(
-            operation="instantiate",
-            vnf_instance_id=NEW,
-            package=self._package,
-            flavour=flavour,
-            cps=vnfd.cps(definition),
-            aspects=vnfd.aspects(definition),
-            additional_params=self._body.get("additionalParams") or {},
-        )
-
-    def targets(self, vnfcs: Collection[str]) -> list[str]:
-        return []
-
-    def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
-        return []
-
-    def of_new_package(self) -> Any:
-        return None
+    flavour = body["flavourId"]
+    definition = vnfd.of_flavour(package, flavour)
+    if version == "2":
+        kubernetes_v2.check_user_data(_call(package, {"id": NEW}, body))
+    return LcmRequest(
+        operation="instantiate",
+        vnf_instance_id=NEW,
+        package=package,
+        flavour=flavour,
+        cps=vnfd.cps(definition),
+        aspects=vnfd.aspects(definition),
+        additional_params=body.get("additionalParams") or {},
+    )
 
 
 class InstanceV1:
@@ -104,11 +54,12 @@ class InstanceV1:
         stacks: Mapping[str, str],
         members: Callable[[str], Sequence[str]],
     ) -> None:
-        self.store: Store = ForgetfulStore(_Metadata(shown.get("metadata") or {}))
+        self.store: Store = ForgetfulStore(Metadata(shown.get("metadata") or {}))
         self._shown, self._package, self._stack_id = shown, package, stack_id
         self._stacks, self._members = stacks, members
 
     def request(self) -> LcmRequest:
+        """The request of any operation, without targets."""
         info = self._shown["instantiatedVnfInfo"]
         definition = vnfd.of_flavour(self._package, info["flavourId"])
         return LcmRequest(
@@ -128,12 +79,15 @@ class InstanceV1:
         return Vnfc(resource["id"], resource["vduId"], server, self._stacks.get(server, ""))
 
     def targets(self, vnfcs: Collection[str]) -> list[str]:
+        """The drivers' ids of the VNFCs in a heal request."""
         return [*vnfcs]
 
     def leaving(self, aspect: str, numbers: Mapping[str, int]) -> list[str]:
         """The VNFCs of the group's oldest members (Tacker's ``get_scale_in_ids``).
 
         With ``is_reverse`` Tacker would choose the newest, but never finds it in the request.
+
+        :param numbers: number of machines to remove, by VDU
         """
         oldest = self._members(aspect)[: max(numbers.values(), default=0)]
         return [vnfc.id for vnfc in self.request().vnfcs if vnfc.stack_id in oldest]
@@ -169,13 +123,17 @@ class InstanceV2:
         ]
 
     def of_new_package(self) -> Any:
+        """The modification of the cluster by a change of the VNF package, if any."""
         if (self._call.request.get("additionalParams") or {}).get("vdu_params"):
             text = "no dry run shows a replacement of machines: plan a heal of the VNFCs"
             raise ParameterError([f"vdu_params: {text}"])
         return kubernetes_v2.of_new_package(self._call)
 
 
-class _Metadata:
+Instance = InstanceV1 | InstanceV2
+
+
+class Metadata:
     """The drivers' values in the metadata of an instance, whose keys the v1 API changes."""
 
     def __init__(self, metadata: Mapping[str, str]) -> None:
