@@ -92,9 +92,7 @@ class ContainerDriver(driver.ComputeDriver):
     def get_host_uptime(self) -> str:
         return subprocess.run(["uptime"], check=True, text=True, stdout=subprocess.PIPE).stdout
 
-    def update_provider_tree(
-        self, provider_tree: Any, nodename: str, allocations: Any = None
-    ) -> None:
+    def update_provider_tree(self, provider_tree: Any, nodename: str, *_: Any, **__: Any) -> None:
         inventory = {
             name: {
                 "total": total,
@@ -126,17 +124,9 @@ class ContainerDriver(driver.ComputeDriver):
         return hardware.InstanceInfo(state=_POWER_STATES[self._find(instance).status])
 
     def spawn(
-        self,
-        context: Any,
-        instance: Any,
-        image_meta: Any,
-        injected_files: Any,
-        admin_password: str,
-        allocations: Any,
-        network_info: Any = None,
-        block_device_info: Any = None,
-        power_on: bool = True,
-        accel_info: Any = None,
+        self, context: Any, instance: Any, image_meta: Any, injected_files: Any,
+        admin_password: str, allocations: Any, network_info: Any = None,
+        block_device_info: Any = None, *_: Any, **__: Any,
     ) -> None:
         if driver.block_device_info_get_mapping(block_device_info):
             raise exception.Invalid("servers that are containers take no volumes")
@@ -153,15 +143,7 @@ class ContainerDriver(driver.ComputeDriver):
             self._start(instance, vifs)
         LOG.info("made in %.1f s", time.monotonic() - began, instance=instance)
 
-    def destroy(
-        self,
-        context: Any,
-        instance: Any,
-        network_info: Any,
-        block_device_info: Any = None,
-        destroy_disks: bool = True,
-        destroy_secrets: bool = True,
-    ) -> None:
+    def destroy(self, context: Any, instance: Any, network_info: Any, *_: Any, **__: Any) -> None:
         with contextlib.suppress(exception.InstanceNotFound, docker.errors.NotFound):
             container = self._find(instance)
             console = Path(CONSOLES, f"{instance.hostname}-{instance.uuid[:8]}.log")
@@ -170,44 +152,17 @@ class ContainerDriver(driver.ComputeDriver):
             machine.remove(container)
         self.unplug_vifs(instance, network_info)
 
-    def cleanup(
-        self,
-        context: Any,
-        instance: Any,
-        network_info: Any,
-        block_device_info: Any = None,
-        destroy_disks: bool = True,
-        migrate_data: Any = None,
-        destroy_vifs: bool = True,
-        destroy_secrets: bool = True,
-    ) -> None:
-        self.destroy(context, instance, network_info)
+    cleanup = destroy
 
     def power_off(self, instance: Any, timeout: int = 0, retry_interval: int = 0) -> None:
         machine.stop(self._find(instance), min(timeout or _STOP_LIMIT, _STOP_LIMIT))
 
-    def power_on(
-        self,
-        context: Any,
-        instance: Any,
-        network_info: Any,
-        block_device_info: Any = None,
-        accel_info: Any = None,
-        share_info: Any = None,
-    ) -> None:
+    def power_on(self, context: Any, instance: Any, network_info: Any, *_: Any, **__: Any) -> None:
         if self._find(instance).status != "running":
             self._start(instance, network_info)
 
     def reboot(
-        self,
-        context: Any,
-        instance: Any,
-        network_info: Any,
-        reboot_type: str,
-        block_device_info: Any = None,
-        bad_volumes_callback: Any = None,
-        accel_info: Any = None,
-        share_info: Any = None,
+        self, context: Any, instance: Any, network_info: Any, reboot_type: str, *_: Any, **__: Any
     ) -> None:
         if reboot_type == "HARD":
             machine.stop(self._find(instance), 0)
