@@ -68,14 +68,20 @@ class UsageError(Exception):
     """Arguments that do not go together."""
 
 
-def part(name: str, description: str, run: Callable[[argparse.Namespace], int]) -> Parser:
+def part(
+    name: str,
+    description: str,
+    run: Callable[[argparse.Namespace], int],
+    findings: tuple[type[Exception], ...] = (),
+) -> Parser:
     """The parser of a command of k8s-vnf.
 
     :param run: the command, a function of the options that returns an exit status and raises
         UsageError before it does anything
+    :param findings: errors of the command that are findings; others tell that it could not find out
     """
     made = Parser(prog=f"{NAME} {name}", description=description)
-    made.set_defaults(run=run)
+    made.set_defaults(run=run, findings=findings)
     how_much = made.add_mutually_exclusive_group()
     how_much.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     how_much.add_argument("-v", "--verbose", action="store_true", help="print the log, too")

@@ -37,12 +37,6 @@ def _make(options: argparse.Namespace) -> int:
         work.mkdir(parents=True, exist_ok=True)
         bundle.make(_wanted(options, work), output, work, Progress())
         shutil.rmtree(work)
-    except (BundleError, ImageError, MgmtDriverError) as error:
-        print_error(str(error))
-        return command.FINDING
-    except OSError as error:
-        print_error(str(error))
-        return command.UNKNOWN
     except KeyboardInterrupt:
         print_error(f"interrupted; repeat the command to go on from {work}, or remove the folder")
         return 130
@@ -99,7 +93,7 @@ def parsers() -> Iterator[command.Parser]:
         "which a private registry VNF serves clusters of a site without internet. What was "
         "fetched is kept beside the file until it is written, in FILE.parts."
     )
-    parser = command.part("bundle", text, _make)
+    parser = command.part("bundle", text, _make, (BundleError, ImageError, MgmtDriverError))
     parser.add_argument(
         "-o", "--output", type=output_file, required=True, metavar="FILE", help="what to write"
     )

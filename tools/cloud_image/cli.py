@@ -9,7 +9,7 @@ from tools import command
 from tools.cloud_image.customize import ImageError, prepare
 from tools.cloud_image.recipe import Login
 from tools.command import existing_file, output_file
-from tools.progress import Progress, print_error
+from tools.progress import Progress
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
@@ -17,11 +17,7 @@ _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 def _build(options: argparse.Namespace) -> int:
     login = Login(options.user, options.password_file, options.public_key_file)
-    try:
-        prepare(options.source, options.output, login, tuple(options.install), Progress())
-    except (ImageError, OSError) as error:
-        print_error(str(error))
-        return command.FINDING
+    prepare(options.source, options.output, login, tuple(options.install), Progress())
     size = options.output.stat().st_size / 2**20
     print(f"{options.output}: {size:.0f} MiB. Upload it by")
     print(
@@ -39,6 +35,7 @@ def parsers() -> Iterator[command.Parser]:
         "itself is left as it is; a copy is changed. Whoever has an image with a password knows "
         "the password of all its machines: prefer a key.",
         _build,
+        (ImageError, OSError),
     )
     parser.add_argument("source", type=_file, metavar="IMAGE", help="the cloud image")
     parser.add_argument(

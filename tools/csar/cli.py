@@ -21,7 +21,7 @@ from tools.csar import build, check_heat, contents, drivers, migrate, signature,
 from tools.csar.errors import CsarError
 from tools.csar.package import Fault
 from tools.csar.signature import Signer
-from tools.progress import is_quiet, print_error
+from tools.progress import is_quiet
 
 
 def _part(
@@ -29,16 +29,14 @@ def _part(
 ) -> Parser:
     """A command, for which a package that is not right is a finding."""
 
-    def report_faults(arguments: argparse.Namespace) -> int:
+    def report_depth(arguments: argparse.Namespace) -> int:
         try:
             return run(arguments)
-        except CsarError as error:
-            print_error(str(error))
-        except RecursionError:
-            print_error("a package's YAML is nested too deeply, or has itself in it")
-        return command.FINDING
+        except RecursionError as error:
+            text = "a package's YAML is nested too deeply, or has itself in it"
+            raise CsarError(text) from error
 
-    return part(f"package {name}", description, report_faults)
+    return part(f"package {name}", description, report_depth, (CsarError,))
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import docker
 
@@ -13,19 +13,21 @@ from tools.command import UsageError, existing_file, free_text
 from tools.images import of_cloud, registry
 from tools.images import options as image_options
 from tools.images.references import ImageError, of_package, of_release
-from tools.progress import Progress, print_error
+from tools.progress import Progress
 
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+")
 _SHA256 = re.compile("[0-9A-Fa-f]{64}")
+_FINDINGS = (ClientError, ImageError)  # an image that cannot be had
 
 
 def parsers() -> Iterator[command.Parser]:
-    listing = _part("list", "List the images that a cluster's machines pull, a line each.", _list)
+    text = "List the images that a cluster's machines pull, a line each."
+    listing = command.part("image list", text, _list, _FINDINGS)
     text = (
         "Push the images that a cluster's machines pull into a registry that stands in for the "
         "internet (the parameter image_repository)."
     )
-    pushing = _part("push", text, _push)
+    pushing = command.part("image push", text, _push, _FINDINGS)
     text = "such as registry.example.com:5000/kubernetes"
     pushing.add_argument("repository", type=free_text, metavar="REPOSITORY", help=text)
     pushing.add_argument(
@@ -50,21 +52,6 @@ def parsers() -> Iterator[command.Parser]:
             "trusted as its server's certificate is",
         )
     yield from (listing, pushing)
-
-
-def _part(
-    name: str, description: str, run: Callable[[argparse.Namespace], int]
-) -> command.Parser:
-    """A command, for which an image that cannot be had is a finding."""
-
-    def report_errors(options: argparse.Namespace) -> int:
-        try:
-            return run(options)
-        except (ClientError, ImageError) as error:
-            print_error(str(error))
-            return command.FINDING
-
-    return command.part(f"image {name}", description, report_errors)
 
 
 def _digest(text: str) -> str:

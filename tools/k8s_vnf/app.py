@@ -94,6 +94,9 @@ class _Leaf(Command):
             return int(parsed_args.run(parsed_args))
         except command.UsageError as error:
             self._parser.error(str(error))
+        except parsed_args.findings as error:
+            progress.print_error(str(error))
+            return command.FINDING
         except Exception as error:
             _LOG.info("where the error is from", exc_info=True)
             progress.print_error(printable(str(error)) or type(error).__name__)

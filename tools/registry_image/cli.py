@@ -19,12 +19,8 @@ DEFAULT = (
 
 def _make(arguments: argparse.Namespace) -> int:
     """Make the image; returns an exit status."""
-    try:
-        pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
-        digest = _write(arguments.output, pieces)
-    except (image.ImageError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return command.FINDING
+    pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
+    digest = _write(arguments.output, pieces)
     size = arguments.output.stat().st_size
     print(f"{arguments.output}: {image.TAG}, {size} bytes, SHA-256 {digest}")
     return 0
@@ -62,7 +58,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> str:
 
 def parsers() -> Iterator[command.Parser]:
     text = "Make the registry's container image, as a file for a package's Files/images/."
-    parser = command.part("image registry", text, _make)
+    parser = command.part("image registry", text, _make, (image.ImageError, OSError))
     parser.add_argument(
         "-o", "--output", type=command.output_file, default=DEFAULT, metavar="FILE",
         help="default: in the sources of the package, vnf_packages/private_registry",
