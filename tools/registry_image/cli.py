@@ -1,16 +1,14 @@
 """Makes the registry's container image, as a file for a package's Files/images/."""
 
 import argparse
-import hashlib
-import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from mgmt_drivers.package import sha256_of
 from tools import command
-from tools.registry_image import image, upstream
+from tools.registry_image import image
 
 DEFAULT = (
     Path(__file__).parents[2] / "vnf_packages/private_registry/Files/images/private_registry.tar"
@@ -19,10 +17,10 @@ DEFAULT = (
 
 def _make(arguments: argparse.Namespace) -> int:
     """Make the image; returns an exit status."""
-    pieces = upstream.pull() if arguments.pull else [from_debian(arguments.deb)]
-    digest = _write(arguments.output, pieces)
-    size = arguments.output.stat().st_size
-    print(f"{arguments.output}: {image.TAG}, {size} bytes, SHA-256 {digest}")
+    output: Path = arguments.output
+    _write(output, image.pull() if arguments.pull else [from_debian(arguments.deb)])
+    size, digest = output.stat().st_size, sha256_of(output)
+    print(f"{output}: {image.TAG}, {size} bytes, SHA-256 {digest}")
     return 0
 
 
@@ -38,22 +36,15 @@ def from_debian(debs: Sequence[Path]) -> bytes:
         return image.pack(debs)
 
 
-def _write(path: Path, pieces: Iterable[bytes]) -> str:
-    """Write the file, which appears complete or not at all, and return its SHA-256."""
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write the file, which appears complete or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256()
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            for piece in pieces:
-                stream.write(piece)
-                digest.update(piece)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            Path(temporary).unlink()
-    return digest.hexdigest()
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        made = Path(folder, path.name)
+        with made.open("wb") as stream:
+            stream.writelines(pieces)
+        made.chmod(0o644)
+        made.replace(path)
 
 
 def parsers() -> Iterator[command.Parser]:

@@ -1,13 +1,16 @@
-"""The image, out of Debian's packages; the same packages give the same bytes.
+"""The image: out of Debian's packages, or as its authors publish it.
 
-No Docker engine is needed: on the machine of a devstack its firewall rules would cut off the VMs.
+The same packages give the same bytes. They need no Docker engine: on the machine of a devstack its
+firewall rules would cut off the VMs.
 """
 
 import io
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import docker
 
 from tools import docker_archive
 
@@ -68,6 +71,21 @@ def pack(debs: Sequence[Path]) -> bytes:
     stream = io.BytesIO()
     docker_archive.write(stream, TAG, layer, _RUNTIME, _architecture(debs))
     return stream.getvalue()
+
+
+def pull() -> Iterable[bytes]:
+    """Pull the published image, and return its `docker save` archive piece by piece.
+
+    :raises ImageError: there is no Docker engine, or it cannot pull
+    """
+    name, tag = TAG.split(":")
+    try:
+        pieces: Iterable[bytes] = docker.from_env().images.pull(name, tag=tag).save(named=TAG)
+    except docker.errors.DockerException as error:
+        raise ImageError(
+            f"cannot pull {TAG}: {error}; without --pull it is made from Debian's packages"
+        ) from error
+    return pieces
 
 
 def _architecture(debs: Sequence[Path]) -> str:
