@@ -5,7 +5,7 @@ Requests are written for the v1 API, and translated for the v2 API.
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mgmt_drivers.tacker.v2 import USER_DATA
 from tools.client.errors import ClientError
@@ -27,40 +27,24 @@ class ClusterVim:
     auth_url: str
 
 
-class Api(Protocol):
-    """A version of the API; ``variant`` is the suffix of the names of its VNF packages.
+class V1:
+    """ETSI SOL003 2.6.1. ``variant`` is the suffix of the names of the version's VNF packages.
 
     ``ends_modifications``: *fail* ends a modification that has failed. Through v1 Tacker 16 answers
     with status 500, and other operations do not need the end.
     """
 
-    version: str
-    variant: str
-    ends_modifications: bool
-
-    def instantiation(self, request: dict[str, Any]) -> dict[str, Any]: ...
-
-    def operation(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A request for scale or heal."""
-        ...
-
-    def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
-        """VNFC resources, with the ``id`` for a heal request."""
-        ...
-
-    def cluster_vims(self, instance: dict[str, Any], client: "Client") -> list[ClusterVim]: ...
-
-
-class V1:
     version, variant, ends_modifications = "1", "", False
 
     def instantiation(self, request: dict[str, Any]) -> dict[str, Any]:
         return request
 
     def operation(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A request for scale or heal."""
         return request
 
     def vnfcs(self, instance: dict[str, Any]) -> list[dict[str, Any]]:
+        """VNFC resources, with the ``id`` for a heal request."""
         resources: list[dict[str, Any]] = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
         return resources
 
@@ -111,6 +95,9 @@ class V2:
             for vim in vims
             if vim["vimType"] in KUBERNETES
         ]
+
+
+Api = V1 | V2
 
 
 def _cp(cp: dict[str, Any]) -> dict[str, Any]:
