@@ -112,12 +112,6 @@ def free_text(text: str) -> str:
     return text if text.strip() else _refuse(text, "a text is needed, such as a name")
 
 
-def existing(text: str) -> Path:
-    """A file or folder."""
-    path = Path(text)
-    return path if path.exists() else _refuse(text, "there is no such file or folder")
-
-
 def existing_file(text: str) -> Path:
     path = Path(text)
     if path.is_dir():

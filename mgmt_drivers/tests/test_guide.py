@@ -14,6 +14,7 @@ from pathlib import Path
 from functional import guide_blocks, guide_placeholders
 from functional.guide_blocks import Command
 from mgmt_drivers import errors, package_yaml
+from mgmt_drivers.engine.trace import FAILED
 from mgmt_drivers.testing.outline import outline
 from mgmt_drivers.tests.test_boundaries import sources
 from tools.k8s_vnf import app
@@ -105,7 +106,7 @@ class TimelinesTest(unittest.TestCase):
         for name, operation in _TIMELINES.items():
             with self.subTest(name):
                 (run,) = runs.read(_GUIDE / "traces" / f"{name}.jsonl")
-                self.assertFalse(run.failed)
+                self.assertNotIn(FAILED, {bar.outcome for bar in run.bars})
                 titles = [row.title for row in outline(operation)]
                 self.assertLessEqual({*run.phases} - _QUESTIONS, {*titles})
                 # Other machines go on beside the leader, the machine with the most phases. Phases

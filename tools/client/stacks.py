@@ -63,11 +63,6 @@ def _resources(connection: Connection, stack: str) -> list[Resource]:
     ]
 
 
-def attributes(connection: Connection, stack_id: str, name: str) -> dict[str, Any]:
-    """Attributes of one resource of a stack."""
-    return _resource(connection, stack_id, name).attributes(connection)
-
-
 def physical_id(connection: Connection, stack_id: str, name: str) -> str:
     """The physical id of one resource of a stack."""
     return _resource(connection, stack_id, name).id
@@ -100,7 +95,7 @@ def _path(connection: Connection, stack_id: str) -> str:
 
 def address(connection: Connection, stack_id: str, port: str) -> str:
     """The fixed address of a port resource."""
-    return _fixed_address(attributes(connection, stack_id, port))
+    return _fixed_address(_resource(connection, stack_id, port).attributes(connection))
 
 
 def _fixed_address(port: dict[str, Any]) -> str:

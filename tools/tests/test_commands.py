@@ -100,7 +100,7 @@ class QuietTest(unittest.TestCase):
 
 class KindsTest(unittest.TestCase):
     def test_a_path_that_the_system_refuses(self) -> None:
-        for kind in (command.existing, command.existing_file, command.output_folder):
+        for kind in (command.existing_file, command.output_folder):
             made = command.parser("python -m tools.some", "Some.")
             made.add_argument("path", type=kind)
             with (
@@ -118,7 +118,6 @@ class KindsTest(unittest.TestCase):
             (command.unique_id, ("", "notauuid", "{3f1c9a2b-7d40-4e61-8a35-c72d50b63e91}")),
             (command.existing_file, (str(CHECKOUT), "no/such")),
             (command.existing_folder, (__file__, "no/such")),
-            (command.existing, ("no/such",)),
             (command.free_text, ("", " ")),
             (command.output_file, (str(CHECKOUT), f"{__file__}/below")),
             (command.output_folder, (__file__, f"{__file__}/below")),

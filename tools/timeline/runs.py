@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mgmt_drivers.engine.trace import FAILED, RUNNING, Record
+from mgmt_drivers.engine.trace import RUNNING, Record
 from mgmt_drivers.operations.opening import CHECK_LOGIN, GATHER
 from mgmt_drivers.setup.preflight import WaitForCloudInit
 
@@ -60,10 +60,6 @@ class Run:
             if not path or (bar.end <= path[-1].start and path[-1].after in ("", bar.node)):
                 path.append(bar)
         return path[::-1]
-
-    @property
-    def failed(self) -> bool:
-        return any(bar.outcome == FAILED for bar in self.bars)
 
 
 def read(path: Path) -> list[Run]:
