@@ -2,11 +2,10 @@
 
 import argparse
 
-from mgmt_drivers.cluster.series import read_version
+from mgmt_drivers.cluster.series import SUPPORTED, read_version
 from tools.client.config import CONFIG
 from tools.client.packages import SOURCES
 from tools.command import existing_folder, free_text
-from tools.images.references import max_series, min_series
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _version(text: str) -> str:
     if not read_version(text):
-        wanted = f"a version from {min_series()} to {max_series()} is needed"
+        first, *_, last = SUPPORTED
+        wanted = f"a version from {first} to {last} is needed"
         raise argparse.ArgumentTypeError(f"{text!r}: {wanted}")
     return text

@@ -1,6 +1,7 @@
 """Images that a cluster's machines pull: of Kubernetes, of its pod network, and of add-ons."""
 
 import hashlib
+import platform
 import re
 import shlex
 import shutil
@@ -14,7 +15,7 @@ import requests
 
 from mgmt_drivers.cluster.addons import manifests
 from mgmt_drivers.cluster.cluster_params import DEFAULT_CNI_MANIFEST
-from mgmt_drivers.cluster.series import SUPPORTED
+from mgmt_drivers.cluster.series import read_version
 from mgmt_drivers.package_yaml import BadYaml
 
 _POLICIES = "Files/kubernetes/addons/network-policies.yaml"  # which the sample requests list
@@ -25,7 +26,6 @@ _PUBLISHED = re.compile(r"(registry\.k8s\.io|k8s\.gcr\.io)/(coredns/)?[\w.-]+", 
 _DOCKER_HUB = "docker.io/"  # left out in the names of an engine's images
 _TAGGED = re.compile(r"(?P<repository>[^@]+):(?P<tag>[\w.-]+)", re.ASCII)
 _CHART = ".tgz"
-_RELEASE = re.compile(r"v?(?P<release>(?P<series>\d+\.\d+)(\.\d+)?)", re.ASCII)
 
 
 class ImageError(Exception):
@@ -37,21 +37,20 @@ def of_release(version: str, kubeadm: Path | None = None, sha256: str = "") -> l
 
     Only kubeadm itself knows them.
 
+    :param version: of a supported series
     :param kubeadm: the program, where it is at hand; otherwise it is fetched from the Kubernetes
         project
     :param sha256: digest of the program; otherwise the server's certificate is trusted
     """
-    match = _RELEASE.fullmatch(version)
-    if not match or match["series"] not in SUPPORTED:
-        raise ImageError(f"{version} is no version from {min_series()} to {max_series()}")
+    wanted = read_version(version)
+    assert wanted, version
+    release = "" if wanted.patch is None else f"v{wanted}"
     if kubeadm:
         _check_digest(str(kubeadm), kubeadm.read_bytes(), sha256)
-        return _listed_by(kubeadm, [] if version == match["series"] else [f"v{match['release']}"])
-    release = f"v{match['release']}"
-    if match["release"] == match["series"]:
-        release = _fetch(f"{_RELEASES}/release/stable-{match['series']}.txt").decode().strip()
+        return _listed_by(kubeadm, release)
+    release = release or _fetch(f"{_RELEASES}/release/stable-{wanted}.txt").decode().strip()
     with _fetched_kubeadm(release, sha256) as program:
-        return _listed_by(program, [release])
+        return _listed_by(program, release)
 
 
 def of_package(package: Path, version: str, addons: Iterable[str] = ()) -> list[str]:
@@ -82,10 +81,10 @@ def of_package(package: Path, version: str, addons: Iterable[str] = ()) -> list[
 
 def _render(version: str, chart: Path, *values: Path) -> str:
     """The objects of a chart, as machines render them."""
-    release = _RELEASE.fullmatch(version)
-    assert release, version
+    wanted = read_version(version)
+    assert wanted, version
     command = ["helm", "template", "addon", str(chart), "--include-crds", "--no-hooks"]
-    command += ["--kube-version", f"{release['series']}.0"]
+    command += ["--kube-version", f"{wanted.series.name}.0"]
     command += [f"--values={path}" for path in values]
     if not shutil.which("helm"):
         raise ImageError(
@@ -131,17 +130,9 @@ def check_published(reference: str, others: Collection[str]) -> None:
         )
 
 
-def min_series() -> str:
-    return next(iter(SUPPORTED))
-
-
-def max_series() -> str:
-    return list(SUPPORTED)[-1]
-
-
-def _listed_by(kubeadm: Path, release: list[str]) -> list[str]:
+def _listed_by(kubeadm: Path, release: str) -> list[str]:
     command = [str(kubeadm), "config", "images", "list"]
-    command += ["--kubernetes-version", *release] if release else []
+    command += ["--kubernetes-version", release] if release else []
     try:
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
@@ -151,9 +142,8 @@ def _listed_by(kubeadm: Path, release: list[str]) -> list[str]:
 
 @contextmanager
 def _fetched_kubeadm(release: str, sha256: str) -> Iterator[Path]:
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}
-    architecture = subprocess.run(["uname", "-m"], check=True, capture_output=True, text=True)
-    kind = machine.get(architecture.stdout.strip(), architecture.stdout.strip())
+    machine = platform.machine()
+    kind = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
     url = f"{_RELEASES}/release/{release}/bin/linux/{kind}/kubeadm"
     content = _fetch(url)
     # The digest published beside the program shows damage only: both are from one server.
