@@ -1,7 +1,7 @@
 """VNF packages, VNF instances and their operations in Tacker's LCM API."""
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -101,16 +101,9 @@ class Vnf:
     def cancel(self) -> dict[str, Any]:
         """Cancel the newest operation as soon as Tacker allows it; returns the occurrence."""
         occurrence: dict[str, Any] = self.occurrences()[-1]
-
-        def attempt() -> str:
-            try:
-                self.client.cancel_vnf_instance(occurrence["id"], {"cancelMode": "FORCEFUL"})
-            except TackerClientException as error:
-                return str(error)
-            return ""
-
+        ask, body = self.client.cancel_vnf_instance, {"cancelMode": "FORCEFUL"}
         with step(f"cancel {occurrence['operation']} of {self.name}"):
-            wait.until(attempt, lambda refusal: not refusal, 120, "cancellation")
+            _until_allowed(120, "cancellation", ask, occurrence["id"], body)
         return self.occurrence(occurrence["id"])
 
     def heal(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -163,15 +156,7 @@ class Vnf:
 
     def delete(self) -> None:
         """Delete the instance, which Tacker refuses for a moment after a rollback."""
-
-        def attempt() -> str:
-            try:
-                self.client.delete_vnf_instance(self.id)
-            except TackerClientException as error:
-                return str(error)
-            return ""
-
-        wait.until(attempt, lambda refusal: not refusal, 30, f"deletion of {self.name}")
+        _until_allowed(30, f"deletion of {self.name}", self.client.delete_vnf_instance, self.id)
 
     def occurrences(self) -> list[dict[str, Any]]:
         listed = self.client.list_vnf_lcm_op_occs(filter=f"(eq,vnfInstanceId,{self.id})")
@@ -236,6 +221,19 @@ class Vnf:
         if self.show()["instantiationState"] == "INSTANTIATED":
             self.terminate()
         self.delete()
+
+
+def _until_allowed(limit: float, what: str, ask: Callable[..., object], *args: object) -> None:
+    """Send a request again while Tacker refuses it."""
+
+    def attempt() -> str:
+        try:
+            ask(*args)
+        except TackerClientException as error:
+            return str(error)
+        return ""
+
+    wait.until(attempt, lambda refusal: not refusal, limit, what)
 
 
 def _state(occurrence: dict[str, Any]) -> tuple[str, str]:
