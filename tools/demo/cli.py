@@ -18,7 +18,6 @@ from tools.devcloud.diagnosis import copy_traces
 from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import Identity
-from tools.images import of_cloud
 from tools.progress import Progress
 from tools.timeline.page import render
 from tools.timeline.runs import read
@@ -81,7 +80,8 @@ class Demo:
             self._remove(name)
         self._instantiate(_REGISTRY, private_registry_csar, "private_registry/instantiate.json")
         registry = f"{self._addresses(_REGISTRY)[0]}:5000"
-        of_cloud.push(registry, self._progress)
+        with self._progress.step("pushing the images of Kubernetes into the registry"):
+            kubernetes_source.push_images(registry)
         params = {**kubernetes_source.source_params(f"http://{registry}"), "vim_name": _VIM}
         self._instantiate(_CLUSTER, kubernetes_csar, "kubernetes/complex.json", **params)
 
@@ -152,4 +152,3 @@ class Demo:
 
 def _describe(vnfc: dict[str, Any]) -> str:
     return f"{vnfc['vduId']} on server {vnfc['computeResource']['resourceId']}"
-

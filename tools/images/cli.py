@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import docker
 
 from tools import command
+from tools.client import kubernetes_source
 from tools.client.errors import ClientError
 from tools.command import UsageError, existing_file, free_text
-from tools.images import of_cloud, registry
 from tools.images import options as image_options
+from tools.images import registry
 from tools.images.references import ImageError, of_package, of_release
 from tools.progress import Progress
 
@@ -87,7 +88,8 @@ def _push(options: argparse.Namespace) -> int:
     if options.from_cloud:
         _check_cloud(options)
         os.environ["FUNCTIONAL_KUBERNETES_VERSION"] = options.kubernetes_version
-        of_cloud.push(options.repository, Progress())
+        with Progress().step("pushing the images of Kubernetes into the registry"):
+            kubernetes_source.push_images(options.repository)
         return 0
     client = docker.from_env()
     if options.archives:
@@ -98,4 +100,3 @@ def _push(options: argparse.Namespace) -> int:
     for reference in pushed:
         print(f"pushed {reference}", flush=True)
     return 0
-

@@ -177,7 +177,7 @@ class ImagesTest(unittest.TestCase):
 
         with (
             mock.patch.dict(os.environ, {**os.environ, "OS_CLOUD": "x"}, clear=True),
-            mock.patch("tools.images.of_cloud.kubernetes_source.push_images", push),
+            mock.patch("tools.images.cli.kubernetes_source.push_images", push),
         ):
             words = ["push", "--from-cloud", "--kubernetes-version", "1.36", "r:5000"]
             self.assertEqual(0, self.run_program(*words)[0])
