@@ -74,12 +74,10 @@ class StorageScenario(ClusterScenario):
 
     def check_exports_after_reboot(self, vnf: Vnf) -> None:
         _, server = self.storage_server(vnf)
-        before = server.run("cat /proc/sys/kernel/random/boot_id")
         exports = server.run("sudo exportfs -s")
         log(f"exports: {exports}")
         with step("reboot the storage server"):
-            server.run("sudo systemctl reboot", check=False)
-            server.await_reboot(before)
+            server.reboot()
             wait.until(
                 lambda: server.run("sudo exportfs -s"), lambda seen: seen == exports, 60, "exports"
             )

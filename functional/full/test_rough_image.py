@@ -112,9 +112,7 @@ class RoughImage(UpgradeScenario):
         name = self.node_name(worker)
         before = self.ready_at(name)
         with step(f"reboot {worker.address}"):
-            worker.run("sudo systemctl reboot", check=False)
-            worker.await_shutdown()
-            worker.await_login()
+            worker.reboot()
             # The cluster holds a node that is gone to be ready for 40 seconds.
             wait.until(
                 lambda: self.ready_at(name),

@@ -24,6 +24,7 @@ _CONNECT_LIMIT = 30
 KUBECTL = "sudo env --unset=HTTPS_PROXY kubectl --kubeconfig /etc/kubernetes/admin.conf"
 # Printed by each command first: before it stands what the login's shell prints of its own.
 _BEGIN = "begin-of-the-output"
+_SHOW_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 
 # Booting machines break connections: the log of the steps is enough.
 logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
@@ -113,8 +114,10 @@ class Remote:
         what = f"the shutdown of {self.address}"
         wait.until(self._boot_id, lambda answer: not _is_boot_id(answer), limit, what)
 
-    def await_reboot(self, before: str, limit: float = 300) -> None:
-        """Wait for a login after the boot whose /proc/sys/kernel/random/boot_id was ``before``."""
+    def reboot(self, limit: float = 300) -> None:
+        """Reboot the machine, and wait for a login after that."""
+        before = self.run(_SHOW_BOOT_ID)
+        self.run("sudo systemctl reboot", check=False)
 
         def rebooted(answer: str) -> bool:
             return _is_boot_id(answer) and answer != before
@@ -124,7 +127,7 @@ class Remote:
     def _boot_id(self) -> str:
         """Read the id of the boot, 36 characters and a line feed; or the error of the login."""
         try:
-            return self.run("cat /proc/sys/kernel/random/boot_id")
+            return self.run(_SHOW_BOOT_ID)
         except (ClientError, OSError, EOFError, paramiko.SSHException) as error:
             return f"no login: {error!r} (still booting)"
 
