@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import openstack
 from openstack.connection import Connection
@@ -45,13 +46,9 @@ def consoles(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _connect(settings: Settings) -> Connection:
-    variables = openrc.variables(settings)
-    return openstack.connect(
-        auth_url=variables["OS_AUTH_URL"],
-        username=variables["OS_USERNAME"],
-        password=variables["OS_PASSWORD"],
-        project_name=variables["OS_PROJECT_NAME"],
-        user_domain_name=variables["OS_USER_DOMAIN_NAME"],
-        project_domain_name=variables["OS_PROJECT_DOMAIN_NAME"],
-        region_name=variables["OS_REGION_NAME"],
-    )
+    login: dict[str, Any] = {
+        name.removeprefix("OS_").lower(): value
+        for name, value in openrc.variables(settings).items()
+        if name.startswith("OS_")
+    }
+    return openstack.connect(**login)
