@@ -116,7 +116,7 @@ def _csar_faults(package: Path, authority: Path | None) -> list[Fault]:
     with signature.opened(package, authority) as (csar, found):
         try:
             with contents.of_csar(csar) as files:
-                return [*found, *verify.csar_faults(files, drivers.registered())]
+                return [*found, *verify.faults(files, drivers.registered(), is_built=True)]
         except CsarError as error:  # a CSAR in a zip is read from another place
             place = package if csar == package else f"{package}: {csar.name}"
             text = str(error).replace(str(csar), str(place))

@@ -40,17 +40,12 @@ CHECKS: list[Check] = [
 ]
 
 
-def faults(contents: Contents, drivers: Mapping[str, Path]) -> list[Fault]:
-    """Return all faults of a package, given the installed drivers' files by name."""
-    return _faults(Package(contents), drivers)
+def faults(contents: Contents, drivers: Mapping[str, Path], is_built: bool = False) -> list[Fault]:
+    """Return all faults of a package, given the installed drivers' files by name.
 
-
-def csar_faults(contents: Contents, drivers: Mapping[str, Path]) -> list[Fault]:
-    """Return all faults of a built CSAR, whose TOSCA.meta has its blocks."""
+    :param is_built: the package is a CSAR, whose TOSCA.meta has its blocks
+    """
     package = Package(contents)
-    return [*_faults(package, drivers), *check_meta.blocks(package)]
-
-
-def _faults(package: Package, drivers: Mapping[str, Path]) -> list[Fault]:
     found = [fault for check in CHECKS for fault in check(package)]
-    return [*package.faults, *found, *check_hooks.drivers(package, drivers)]
+    found = [*package.faults, *found, *check_hooks.drivers(package, drivers)]
+    return [*found, *check_meta.blocks(package)] if is_built else found

@@ -134,7 +134,7 @@ class MigrateTest(SampleTest):
         names = [block["Name"] for block in blocks]
         self.assertEqual(sorted(set(names)), names)
         with contents.of_csar(csar) as files:
-            found = verify.csar_faults(files, drivers.registered())
+            found = verify.faults(files, drivers.registered(), is_built=True)
         self.assertEqual([], [str(fault) for fault in found if not fault.is_harmless])
 
     def test_everything_else_stays_as_its_author_wrote_it(self) -> None:

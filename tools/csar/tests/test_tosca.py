@@ -46,7 +46,7 @@ class ToscaTest(PackageTest):
         csar = build.build(PACKAGES / "private_registry", self.scratch / "a.zip", files)
         with contents.of_csar(csar) as packed:
             self.assertIn(IMAGE, packed)
-            self.assertEqual([], verify.csar_faults(packed, drivers.registered()))
+            self.assertEqual([], verify.faults(packed, drivers.registered(), is_built=True))
 
     def test_what_tacker_does_not_take(self) -> None:
         node = "topology_template.node_templates"

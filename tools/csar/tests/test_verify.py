@@ -225,7 +225,7 @@ class CsarTest(PackageTest):
 
     def faults(self, csar: Path) -> list[str]:
         with contents.of_csar(csar) as files:
-            return [str(fault) for fault in verify.csar_faults(files, drivers.registered())]
+            return [*map(str, verify.faults(files, drivers.registered(), is_built=True))]
 
     def test_a_built_csar_has_no_faults(self) -> None:
         self.assertEqual(self.faults_after({}), [])
