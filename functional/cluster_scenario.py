@@ -260,6 +260,11 @@ class ClusterScenario(Scenario):
             f"k8s-vnf status that ends with {status} and says {words!r}",
         ).stdout
 
+    def check_versions(self, series: str) -> None:
+        found = self.cluster.kubelet_versions()
+        log(f"kubelets: {found}")
+        self.assertEqual({f"v{series}"}, {v.rpartition(".")[0] for v in found.values()})
+
     def vim(self, vnf: Vnf) -> ClusterVim:
         """The VIM as which the VNF's cluster is registered."""
         (found,) = vnf.cluster_vims()

@@ -15,7 +15,6 @@ from mgmt_drivers.cluster.modification import NAME
 from tools.client import kubernetes_source
 from tools.client.kubernetes_source import BEFORE, NEWEST, NEWEST_KEY, configured
 from tools.client.lcm import Package, Vnf
-from tools.client.log import log
 from tools.client.poll import poll_api
 
 _LONGEST_OUTAGE = 10  # seconds
@@ -67,8 +66,3 @@ class UpgradeScenario(NodesScenario):
         (_, master), *_ = self.vnfcs(vnf, MASTER)
         (_, worker), *_ = self.vnfcs(vnf, WORKER)
         kube_bench.check(master, worker)
-
-    def check_versions(self, series: str) -> None:
-        found = self.cluster.kubelet_versions()
-        log(f"kubelets: {found}")
-        self.assertEqual({f"v{series}"}, {v.rpartition(".")[0] for v in found.values()})
