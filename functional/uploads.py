@@ -1,13 +1,12 @@
 """Images that Tacker uploads from a VNF package, without the properties that a cloud may want."""
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from openstack.connection import Connection
 
+from tools.client import wait
 from tools.client.config import cloud
 from tools.client.log import log
 
@@ -18,19 +17,9 @@ _PAUSE = 0.2  # seconds; between the upload and the server Tacker translates the
 @contextlib.contextmanager
 def given_properties(name: str, properties: Mapping[str, str]) -> Iterator[None]:
     """Give the images of a name these properties as soon as Glance has them, for a while."""
-    stop = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        giving = pool.submit(_give, name, properties, stop)
-        try:
-            yield
-        finally:
-            stop.set()
-        giving.result()
+    connection = cloud()  # of the thread
 
-
-def _give(name: str, properties: Mapping[str, str], stop: threading.Event) -> None:
-    connection = cloud()  # of this thread
-    while not stop.wait(_PAUSE):
+    def give() -> None:
         for image in named(connection, name):
             lacking = {key: value for key, value in properties.items() if key not in image}
             if lacking:
@@ -41,6 +30,9 @@ def _give(name: str, properties: Mapping[str, str], stop: threading.Event) -> No
                 path = f"/images/{image['id']}"
                 connection.image.patch(path, json=changes, headers=_PATCH).raise_for_status()
                 log(f"image {image['id']}, {image['status']}, gets {', '.join(lacking)}")
+
+    with wait.meanwhile(give, _PAUSE):
+        yield
 
 
 def named(connection: Connection, name: str) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Another package gives all machines another image, one after another; a rollback goes back."""
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from functional import faults
 from functional.cluster_scenario import MASTER, WORKER
 from functional.nodes_scenario import NodesScenario
 from functional.requests import REQUESTS
+from tools.client import wait
 from tools.client.api import V2
 from tools.client.config import CONFIG
 from tools.client.lcm import Package, Vnf
@@ -89,21 +89,14 @@ class Replacement(NodesScenario):
     @contextmanager
     def nothing_missing(self) -> Iterator[None]:
         """The API answers all the time, and the PodDisruptionBudget's pods are ready."""
-        seen, stop = [], threading.Event()
+        seen: list[int] = []
 
         def watch() -> None:
-            while not stop.wait(1):
-                with suppress(Exception):  # the API may be away for some seconds
-                    seen.append(self.cluster.ready_replicas())
+            with suppress(Exception):  # the API may be away for some seconds
+                seen.append(self.cluster.ready_replicas())
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            with poll_api(self.vim_before.auth_url) as api:
-                yield
-        finally:
-            stop.set()
-            watcher.join()
+        with wait.meanwhile(watch, 1), poll_api(self.vim_before.auth_url) as api:
+            yield
         log(f"ready pods of the workload: {len(seen)} times seen, at least {min(seen)}")
         self.assertLessEqual(_AVAILABLE, min(seen))
         self.assertLess(api.answers.longest, _LONGEST_OUTAGE)

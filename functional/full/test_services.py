@@ -75,22 +75,15 @@ class KilledServices(Scenario):
 
         Those stay in BUILD without a host: nothing but Heat's stack timeout would end that.
         """
-        finished = threading.Event()
+        connection, since = cloud(), dict[str, float]()  # of the thread
 
         def watch() -> None:
-            connection, since = cloud(), dict[str, float]()
-            while not finished.wait(5):
-                # The service that was killed may be away yet.
-                with contextlib.suppress(SDKException, ClientException):
-                    delete_forgotten_servers(connection, vnf, since)
+            # The service that was killed may be away yet; Heat's answer then has no stacks.
+            with contextlib.suppress(SDKException, ClientException, KeyError):
+                delete_forgotten_servers(connection, vnf, since)
 
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
+        with wait.meanwhile(watch, 5):
             yield
-        finally:
-            finished.set()
-            watcher.join()
 
     def heal_deleted_server(self, vnf: Vnf) -> None:
         """Somebody deletes the machine behind Tacker's back."""

@@ -1,13 +1,12 @@
 """Seconds of CPU that the servers of the embedded cloud use."""
 
 import contextlib
-import threading
 from collections import defaultdict
-from collections.abc import Collection
-from types import TracebackType
+from collections.abc import Collection, Iterator
 
 import docker
 
+from tools.client import wait
 from tools.devcloud import engine
 from tools.devcloud.identity import LABEL, SERVER_LABEL, Identity
 
@@ -15,7 +14,7 @@ _PERIOD = 2.0  # seconds; a server that is deleted loses what it used since the 
 
 
 class Meter:
-    """A context manager that follows the counters of the servers' containers.
+    """Follows the counters of the servers' containers.
 
     The engine on this machine tells the counters (cgroups' own), and costs the servers nothing.
 
@@ -24,8 +23,6 @@ class Meter:
 
     def __init__(self) -> None:
         self._api = engine.connect().api
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
         self._counters: dict[str, float] = {}  # by container
         self._used: dict[str, float] = defaultdict(float)  # by server
 
@@ -33,23 +30,13 @@ class Meter:
         """Seconds that these servers have used since the beginning; ids as in Nova."""
         return sum(self._used[server] for server in servers)
 
-    def __enter__(self) -> "Meter":
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Meter"]:
         self._look()
         self._used.clear()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
+        with wait.meanwhile(self._look, _PERIOD):
+            yield self
         self._look()
-
-    def _follow(self) -> None:
-        while not self._stop.wait(_PERIOD):
-            self._look()
 
     def _look(self) -> None:
         labels = [f"{LABEL}={Identity().name}", SERVER_LABEL]

@@ -288,7 +288,7 @@ class Measurement:
     def _probing(self, name: str, url: str = "") -> Iterator[Probe]:
         self._await_calm()
         with self._progress.step(name), contextlib.ExitStack() as stack:
-            meter = stack.enter_context(Meter())
+            meter = stack.enter_context(Meter().running())
             readiness = stack.enter_context(poll_api(url)).readiness if url else None
             kept = stack.enter_context(keep_asking(url)) if url else None
             probe = Probe(meter, readiness, kept, time.time())

@@ -5,14 +5,13 @@ import contextlib
 import itertools
 import json
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import requests
 
-from tools.client import vim_rights
+from tools.client import vim_rights, wait
 from tools.client.errors import ClientError
 from tools.client.log import log
 from tools.client.machines import KUBECTL, Remote
@@ -50,24 +49,16 @@ class KeptObjects:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Write two objects a second meanwhile."""
-        stop = threading.Event()
-
-        def write() -> None:
-            while not stop.wait(_PERIOD):
-                name = f"{self._label}-{next(self._numbers)}"
-                # A request without an answer may have written; it is not counted.
-                with contextlib.suppress(requests.RequestException), self._session() as session:
-                    body = {"metadata": {"name": name, "labels": {"kept": self._label}}}
-                    if session.post(self._maps, json=body, timeout=_LIMIT).ok:
-                        self._written.add(name)
-
-        thread = threading.Thread(target=write, daemon=True)
-        thread.start()
-        try:
+        with wait.meanwhile(self._write, _PERIOD):
             yield
-        finally:
-            stop.set()
-            thread.join()
+
+    def _write(self) -> None:
+        name = f"{self._label}-{next(self._numbers)}"
+        # A request without an answer may have written; it is not counted.
+        with contextlib.suppress(requests.RequestException), self._session() as session:
+            body = {"metadata": {"name": name, "labels": {"kept": self._label}}}
+            if session.post(self._maps, json=body, timeout=_LIMIT).ok:
+                self._written.add(name)
 
     def lost(self) -> set[str]:
         """Names of the objects that the API has acknowledged, and does not have.

@@ -2,7 +2,6 @@
 
 import http.client
 import ssl
-import threading
 import time
 import urllib.parse
 import urllib.request
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
+from tools.client import wait
 from tools.client.log import log
 
 _PERIOD = 0.1  # seconds
@@ -100,34 +100,30 @@ def _any_certificate() -> ssl.SSLContext:
 
 @contextmanager
 def _poll(url: str, outages: Outages, ask: Callable[[str], None]) -> Iterator[None]:
-    stop = threading.Event()
+    start = succeeded = time.monotonic()
+    in_a_row = 0
 
     def poll() -> None:
-        start = succeeded = time.monotonic()
-        in_a_row = 0
-        while not stop.wait(_PERIOD):
-            outages.requests += 1
-            asked = time.monotonic()
-            failure: Exception | None = None
-            try:
-                ask(outages.path)
-            except (OSError, http.client.HTTPException) as error:
-                failure = error
-            now = time.monotonic()
-            outages.longest = max(outages.longest, now - succeeded)
-            in_a_row = in_a_row + 1 if failure else 0
-            outages.most_in_a_row = max(outages.most_in_a_row, in_a_row)
-            if failure:
-                took = f"{asked - start:.1f} s, for {now - asked:.1f} s"
-                outages.failures.append(f"{took}: {failure}")
-            else:
-                succeeded = now
+        nonlocal succeeded, in_a_row
+        outages.requests += 1
+        asked = time.monotonic()
+        failure: Exception | None = None
+        try:
+            ask(outages.path)
+        except (OSError, http.client.HTTPException) as error:
+            failure = error
+        now = time.monotonic()
+        outages.longest = max(outages.longest, now - succeeded)
+        in_a_row = in_a_row + 1 if failure else 0
+        outages.most_in_a_row = max(outages.most_in_a_row, in_a_row)
+        if failure:
+            took = f"{asked - start:.1f} s, for {now - asked:.1f} s"
+            outages.failures.append(f"{took}: {failure}")
+        else:
+            succeeded = now
 
-    thread = threading.Thread(target=poll, daemon=True)
-    thread.start()
     try:
-        yield
+        with wait.meanwhile(poll, _PERIOD):
+            yield
     finally:
-        stop.set()
-        thread.join()
         log(f"{url}{outages}")

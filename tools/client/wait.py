@@ -1,7 +1,10 @@
-"""Waiting for a condition, with a limit and the last observation."""
+"""Waiting for a condition, with a limit and the last observation; and what is done meanwhile."""
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,3 +25,24 @@ def until(look: Callable[[], T], good: Callable[[T], object], limit: float, what
         if waited > limit:
             raise TimeoutError(f"{what}: not within {limit:.0f} s; last seen: {result}")
         time.sleep(min(max(_SHORTEST, waited / 20), _LONGEST))
+
+
+@contextlib.contextmanager
+def meanwhile(act: Callable[[], object], pause: float) -> Iterator[None]:
+    """Repeat an act in a thread until the block ends, each time after a pause of these seconds.
+
+    An error of the act ends the repetition. It is raised after the block, if the block has none.
+    """
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(pause):
+            act()
+
+    with ThreadPoolExecutor(1) as pool:
+        repetition = pool.submit(repeat)
+        try:
+            yield
+        finally:
+            ended.set()
+    repetition.result()

@@ -94,7 +94,8 @@ class ClustersTest(unittest.TestCase):
         machines = mock.MagicMock()
         machines.return_value.__enter__.return_value = cluster
         meter = mock.MagicMock()
-        meter.return_value.__enter__.return_value.used.return_value = 1.0
+        running = meter.return_value.running.return_value
+        running.__enter__.return_value.used.return_value = 1.0
         seen = mock.MagicMock()
         seen.return_value.__enter__.return_value = poll.Availability(Outages("/"), Outages("/"))
         asked = mock.MagicMock()
@@ -221,7 +222,7 @@ class MeterTest(unittest.TestCase):
 
     def test_servers_that_stay_come_go_and_start_again(self) -> None:
         self.counters = {"stays": {"a": 10}, "goes": {"b": 5}, "other": {"c": 1}, "again": {"d": 9}}
-        with Meter() as meter:
+        with Meter().running() as meter:
             self.counters["goes"]["b"] = 7
             meter._look()
             self.counters["goes"]["b"] = -1  # while it is listed
