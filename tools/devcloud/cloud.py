@@ -227,9 +227,8 @@ class Cloud:
             hostname="controller",
             image=recipes.controller(settings.release, bool(settings.monitoring)).tag,
             labels=self.identity.labels,
-            attachment=machine.Attachment(
-                settings.network.docker_name, networks.controller_address(settings.network)
-            ),
+            network=settings.network.docker_name,
+            address=networks.controller_address(settings.network),
             binds=(
                 f"{tools}:/opt/devcloud/tools:ro",
                 # In which the network namespaces of the servers are.

@@ -15,27 +15,21 @@ _THAW = 'for state; do echo THAWED >"$state"; done'
 
 
 @dataclass(frozen=True)
-class Attachment:
-    """One network interface of a machine."""
-
-    docker_network: str
-    address: str
-
-
-@dataclass(frozen=True)
 class Machine:
     """A machine to be made.
 
-    ``disks`` are folders that need a real file system. Without ``attachment`` the machine has no
-    network until somebody gives it interfaces. ``cpu_shares`` is its weight among the machines
-    that want the CPUs at the same time; 1024 is that of others.
+    ``disks`` are folders that need a real file system. ``network`` is one of Docker's, in which the
+    machine has the ``address``; without both it has no network until somebody gives it interfaces.
+    ``cpu_shares`` is its weight among the machines that want the CPUs at the same time; 1024 is
+    that of others.
     """
 
     name: str
     hostname: str
     image: str
     labels: dict[str, str]
-    attachment: Attachment | None = None
+    network: str = "none"
+    address: str = ""
     disks: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     binds: tuple[str, ...] = ()
@@ -48,7 +42,6 @@ class Machine:
 def create(client: docker.DockerClient, machine: Machine) -> str:
     """Create a machine, which does not run yet; returns its container's id."""
     api = client.api
-    network = machine.attachment.docker_network if machine.attachment else "none"
     created = api.create_container(
         machine.image,
         name=machine.name,
@@ -58,8 +51,8 @@ def create(client: docker.DockerClient, machine: Machine) -> str:
         environment=machine.environment,
         stop_signal=_STOP_SIGNAL,
         tty=True,  # the console, whose output is the container's log
-        host_config=_host_config(api, machine, network),
-        networking_config=_networking(api, machine.attachment),
+        host_config=_host_config(api, machine),
+        networking_config=_networking(api, machine),
     )
     try:
         if machine.archive:
@@ -121,16 +114,16 @@ def _thaw(container: Any) -> None:
         )
 
 
-def _networking(api: Any, attachment: Attachment | None) -> Any:
-    if attachment is None:
+def _networking(api: Any, machine: Machine) -> Any:
+    if not machine.address:
         return None
-    endpoint = api.create_endpoint_config(ipv4_address=attachment.address)
-    return api.create_networking_config({attachment.docker_network: endpoint})
+    endpoint = api.create_endpoint_config(ipv4_address=machine.address)
+    return api.create_networking_config({machine.network: endpoint})
 
 
-def _host_config(api: Any, machine: Machine, network: str) -> Any:
+def _host_config(api: Any, machine: Machine) -> Any:
     config = api.create_host_config(
-        network_mode=network,
+        network_mode=machine.network,
         binds=list(machine.binds),
         dns=list(machine.nameservers) or None,
         cpu_shares=machine.cpu_shares,
