@@ -22,8 +22,6 @@ from mgmt_drivers.params.reader import Context, Reader, ValidationErrors
 T = TypeVar("T")
 
 INSTANTIATION, MODIFICATION = "instantiation", "modification"
-APIS = ("v1", "v2")
-FIRST_VERSION = "0.1.0"
 _REFERENCE = re.compile(r" \(:[a-z]+:`[^`]*`\)")  # a link within the guide
 
 
@@ -47,9 +45,6 @@ class Always(Optional):
 
     def lack(self, holder: Reader) -> str:
         return "missing"
-
-    def schema(self, name: str) -> dict[str, Any]:
-        return {"required": [name]}
 
 
 class Unless(Optional):
@@ -111,8 +106,6 @@ class Parameter:
     default: Any
     left_out: str
     changed_by: str
-    apis: tuple[str, ...]
-    since: str
 
 
 def param(
@@ -125,8 +118,6 @@ def param(
     default: Any = None,
     left_out: str = "",
     changed_by: str = "",
-    apis: tuple[str, ...] = APIS,
-    since: str = FIRST_VERSION,
     value: Any = dataclasses.MISSING,
 ) -> Any:
     """A field that is a parameter.
@@ -135,9 +126,8 @@ def param(
         parameter's default
     """
     declared = Parameter(
-        name, kind, meaning, example, required or Optional(), default, left_out, changed_by, apis,
-        since,
-    )  # fmt: skip
+        name, kind, meaning, example, required or Optional(), default, left_out, changed_by
+    )
     if value is dataclasses.MISSING and not isinstance(declared.required, Always):
         value = kind.absent if default is None else _parsed(kind, default)
     return field(default=value, metadata={"parameter": declared})
@@ -264,7 +254,7 @@ class ObjectOf(Kind[T]):
     def schema(self) -> dict[str, Any]:
         declared = parameters(self.cls)
         required = [p.name for p in declared if isinstance(p.required, Always)]
-        rules = [p.required.schema(p.name) for p in declared if not isinstance(p.required, Always)]
+        rules = [rule for p in declared if (rule := p.required.schema(p.name))]
         schema: dict[str, Any] = {
             "type": "object",
             "properties": {p.name: self._schema_of(p) for p in declared},
@@ -272,7 +262,7 @@ class ObjectOf(Kind[T]):
         }
         if required:
             schema["required"] = required
-        return {**schema, "allOf": rules} if (rules := [r for r in rules if r]) else schema
+        return {**schema, "allOf": rules} if rules else schema
 
     def _schema_of(self, parameter: Parameter) -> dict[str, Any]:
         schema = parameter.kind.schema()

@@ -11,8 +11,6 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
 from mgmt_drivers.params.declaration import (
-    APIS,
-    FIRST_VERSION,
     MODIFICATION,
     Parameter,
     all_parameters,
@@ -50,10 +48,6 @@ def _lines(parameter: Parameter, path: str) -> Iterator[str]:
         yield from (f"Example: ``{_written(parameter.example)}``", "")
     if parameter.changed_by == MODIFICATION:
         yield from (f"A {parameter.changed_by} may change the parameter.", "")
-    if parameter.apis != APIS:
-        yield from (f"Tacker's {' and '.join(parameter.apis)} API only.", "")
-    if parameter.since != FIRST_VERSION:
-        yield from (f"Since {parameter.since}.", "")
 
 
 class ParametersDirective(Directive):
