@@ -20,7 +20,7 @@ from typing import Any
 from mgmt_drivers.engine.services import Services, Store
 from mgmt_drivers.errors import text_of
 from mgmt_drivers.inventory import Heat, VimAccess
-from mgmt_drivers.ssh.handshake import BOOT_LIMIT
+from mgmt_drivers.tacker import options
 from mgmt_drivers.tacker.v2 import Call
 
 LOG = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ def run(functions: Mapping[str, Any]) -> None:
     """
     os.umask(0o077)  # other users must not read logs and traces
     output = _claim_standard_output()
-    trace_dir, ssh_timeout = _configured()
-    folder, log = _log_to_file(trace_dir or _FOLDER)
-    trace_folder = folder if trace_dir else None
+    section = options.read()
+    folder, log = _log_to_file(section.trace_dir or _FOLDER)
+    trace_folder = folder if section.trace_dir else None
 
     def services(access: Callable[[], VimAccess], store: Store) -> Services:
-        return Services(Heat(access), store, trace_folder, ssh_timeout)
+        return Services(Heat(access), store, trace_folder, section.ssh_timeout)
 
     call = Call(pickle.load(sys.stdin.buffer), services)  # noqa: S301 - from Tacker itself
     status = 0
@@ -65,15 +65,6 @@ def _claim_standard_output() -> io.BufferedWriter:
     with Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
     return own
-
-
-def _configured() -> tuple[str, float]:
-    try:
-        from mgmt_drivers.tacker import options
-    except ImportError:  # not in Tacker's environment
-        return _FOLDER, BOOT_LIMIT
-    section = options.read()
-    return section.trace_dir, section.ssh_timeout
 
 
 def _log_to_file(preferred: str) -> tuple[Path | None, str]:
