@@ -55,7 +55,7 @@ class Operation:
         endpoint: Callable[[Node], Endpoint],
         secrets: Iterable[Secret],
     ) -> None:
-        self.request, self.services = request, services
+        self.request, self.services, self.machines = request, services, machines
         self._endpoint, self._masker = endpoint, Masker(secrets)
         self._saved_keys: dict[str, str] = services.store.load(STORE_KEY, {})
         self._host_keys = HostKeys(self._saved_keys)
@@ -93,8 +93,8 @@ class Operation:
         self._log_in(nodes, RUNNING_LIMIT)
         return [self._hosts[node] for node in nodes if node in self._hosts]
 
-    def check_unlocked(self, nodes: Sequence[Node], limit: float = _LOCKS_LIMIT) -> None:
-        """Check that no other operation works on machines which are about to be deleted.
+    def check_unlocked(self, limit: float = _LOCKS_LIMIT) -> None:
+        """Check that no other operation works on the machines, which are about to be deleted.
 
         Checks all machines in parallel, within ``limit`` seconds. A machine that does not answer
         counts as unlocked, with a warning, and is not traced.
@@ -102,7 +102,7 @@ class Operation:
         :raises OperationError: naming each locked machine, and the operation that holds the lock
         """
         pool = ThreadPoolExecutor(max_workers=self.services.threads)
-        looks = [pool.submit(self._lock_error, node) for node in nodes if node.server_id]
+        looks = [pool.submit(self._lock_error, node) for node in self.machines if node.server_id]
         wait(looks, limit)
         pool.shutdown(wait=False)  # machines that hang are not waited for
         ended = [look.result() for look in looks if look.done()]

@@ -34,9 +34,8 @@ def instantiate(request: LcmRequest, services: Services) -> None:
     A heal does the same: each phase looks whether its machine is new or was kept.
     """
     params = read_params(_with_bundles(request, services.store))
-    operation, machines = _open(request, services, params)
-    with operation:
-        hosts = operation.connect(machines)
+    with _open(request, services, params) as operation:
+        hosts = operation.connect(operation.machines)
         operation.run(
             params,
             on(hosts, WaitForCloudInit(), CheckPlatform()),
@@ -84,9 +83,7 @@ def check_unlocked(request: LcmRequest, services: Services) -> None:
     check_machines(request, services, lambda: _open(request, services, read_params(request)))
 
 
-def _open(
-    request: LcmRequest, services: Services, params: PrivateRegistryParams
-) -> tuple[Operation, Sequence[Node]]:
+def _open(request: LcmRequest, services: Services, params: PrivateRegistryParams) -> Operation:
     machines = inventory.read(request, services.stacks).nodes
 
     def endpoint(node: Node) -> Endpoint:
@@ -98,4 +95,4 @@ def _open(
             host_keys=params.host_keys,
         )
 
-    return Operation(request, services, machines, endpoint, params.secrets()), machines
+    return Operation(request, services, machines, endpoint, params.secrets())

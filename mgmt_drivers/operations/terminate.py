@@ -4,12 +4,11 @@ The drivers change nothing on the machines, but no other operation may be workin
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from mgmt_drivers.engine.operation import UNCHECKED, Operation
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import text_of
-from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations.opening import open_operation, read_topology
 from mgmt_drivers.request import LcmRequest
 
@@ -19,17 +18,14 @@ LOG = logging.getLogger(__name__)
 def check_unlocked(request: LcmRequest, services: Services) -> None:
     """Check the machines of a cluster as :func:`check_machines` does."""
 
-    def prepare() -> tuple[Operation, Sequence[Node]]:
-        known = read_topology(request, services)
-        return open_operation(request, services, known), known.machines
+    def prepare() -> Operation:
+        return open_operation(request, services, read_topology(request, services))
 
     check_machines(request, services, prepare)
 
 
 def check_machines(
-    request: LcmRequest,
-    services: Services,
-    prepare: Callable[[], tuple[Operation, Sequence[Node]]],
+    request: LcmRequest, services: Services, prepare: Callable[[], Operation]
 ) -> None:
     """Check that no other operation works on the machines.
 
@@ -41,9 +37,9 @@ def check_machines(
     if services.dry_run:
         return
     try:
-        operation, machines = prepare()
+        operation = prepare()
     except Exception as error:  # noqa: BLE001 - parameters, Heat, or the VNF package
         LOG.warning("VNF %s: %s: %s", request.vnf_instance_id, UNCHECKED, text_of(error))
         return
     with operation:
-        operation.check_unlocked(machines)
+        operation.check_unlocked()

@@ -212,11 +212,11 @@ class OperationTest(unittest.TestCase):
             self.assertRaisesRegex(OperationError, "vnfc-1.*heal, since noon.*vnfc-3.*scale"),
             self.operation() as operation,
         ):
-            operation.check_unlocked(NODES)
+            operation.check_unlocked()
         self.assertEqual([1, 1], [session.closed for session in self.sessions])
         self.holders = {}
         with self.operation() as operation, self.assertLogs() as logs:
-            operation.check_unlocked(NODES)
+            operation.check_unlocked()
         self.assertRegex(logs.output[0], "^WARNING.*vnfc-2.*is not checked: strange$")
         self.assertFalse((self.folder / "vnf-1.jsonl").exists())
 
@@ -225,7 +225,7 @@ class OperationTest(unittest.TestCase):
         self.addCleanup(goes_on.set)
         self.hanging = {"server-2": goes_on}
         with self.operation() as operation, self.assertLogs() as logs:
-            operation.check_unlocked(NODES, limit=5)
+            operation.check_unlocked(limit=5)
         self.assertRegex(logs.output[-1], "^WARNING.*1 machines .* within 5 s: the lock")
         self.assertFalse(goes_on.is_set())
         self.assertEqual(2, len(self.sessions))
