@@ -1,9 +1,9 @@
 """A heal that nobody typed: the machines that answer, and the rails that need no cluster."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
-from mgmt_drivers.cluster.self_healing import heal_history, rails
+from mgmt_drivers.cluster.self_healing import rails
 from mgmt_drivers.cluster.self_healing.rails import refusal
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.operation import Operation
@@ -15,11 +15,6 @@ from mgmt_drivers.request import LcmRequest
 
 _UNREACHABLE = "cluster unreachable"
 _NETWORK = "Look at the network between the conductor and the machines, and at the monitoring"
-
-
-def is_guarded(request: LcmRequest, services: Services) -> bool:
-    """Whether the rails are to be checked: not for a retry of a heal that has passed them."""
-    return request.is_automatic and not heal_history.has_passed(services.store)
 
 
 def refuse_whole(request: LcmRequest) -> None:
@@ -53,20 +48,18 @@ def reach(operation: Operation, known: Topology, targets: Sequence[Node]) -> lis
 
     :raises MgmtDriverError: if another operation works on a machine, or no machine answers
     """
-    with _holding("another operation", targets, "Wait until that operation has ended"):
+    with holding(targets, "another operation", "Wait until that operation has ended"):
         reached = operation.connect_to_running(known.machines)  # fails if a machine is locked
     if not reached:
         raise refusal(_UNREACHABLE, targets, "no machine of the VNF answers", _NETWORK)
     return reached
 
 
-def needing_leader(targets: Sequence[Node]) -> AbstractContextManager[None]:
-    """Turn the error that no control-plane node can lead the operation into a refusal."""
-    return _holding(_UNREACHABLE, targets, _NETWORK)
-
-
 @contextmanager
-def _holding(rail: str, targets: Sequence[Node], cure: str) -> Iterator[None]:
+def holding(
+    targets: Sequence[Node], rail: str = _UNREACHABLE, cure: str = _NETWORK
+) -> Iterator[None]:
+    """Turn the error of machines that cannot be used into a refusal."""
     try:
         yield
     except OperationError as error:

@@ -76,7 +76,8 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     targets = targets_of(request, known)
     leaving = [node for node in targets if node in known.nodes]
     staying = [node for node in known.control_plane if node not in leaving]
-    guarded = automatic_heal.is_guarded(request, services)
+    # A retry of a heal that has passed the rails is not checked again.
+    guarded = request.is_automatic and not heal_history.has_passed(services.store)
     if guarded:
         automatic_heal.check_before(request, services, known, targets)
     if not staying:
@@ -90,7 +91,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
         # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
         reached = automatic_heal.reach(operation, known, targets) if guarded else []
-        with automatic_heal.needing_leader(targets) if guarded else nullcontext():
+        with automatic_heal.holding(targets) if guarded else nullcontext():
             leader = opening.choose_leader(operation, known, leaving, fallback)
         masters = operation.connect_to_running(staying) if lost else []
         going = operation.connect_to_running(lost)
