@@ -4,7 +4,6 @@ from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.errors import CommandFailed, RegistryError
 from mgmt_drivers.machine import docker
 from mgmt_drivers.machine.host import Host
-from mgmt_drivers.params.proxy import Proxy
 from mgmt_drivers.registry.registry_params import ImageArchive, PrivateRegistryParams, RemoteImage
 
 PUBLIC_IMAGE = "registry:2"
@@ -31,25 +30,17 @@ class ProvideImage(Change[PrivateRegistryParams, str]):
         image = params.image
         if isinstance(image, ImageArchive):
             docker.load(host, image.path, image.reference, tag)
-        elif isinstance(image, RemoteImage):
-            _fetch(host, image, params.proxy)
-        else:
-            _pull(host)
-
-
-def _fetch(host: Host, image: RemoteImage, proxy: Proxy | None) -> None:
-    try:
-        docker.fetch(host, image.url, image.sha256, proxy, image.tag)
-    except CommandFailed as error:
-        raise RegistryError(f"image_url cannot be used from the machine. {error}") from error
-
-
-def _pull(host: Host) -> None:
-    try:
-        docker.pull(host, PUBLIC_IMAGE)
-    except CommandFailed as error:
-        raise RegistryError(
-            f"cannot pull {PUBLIC_IMAGE} from the public registry. Give the machine a way to "
-            "the registry (parameter proxy), or put a file made by `docker save` into the VNF "
-            f"package and name the file in image_path. {error}"
-        ) from error
+            return
+        try:
+            if image:
+                failure = "image_url cannot be used from the machine"
+                docker.fetch(host, image.url, image.sha256, params.proxy, tag)
+            else:
+                failure = (
+                    f"cannot pull {PUBLIC_IMAGE} from the public registry. Give the machine a way "
+                    "to the registry (parameter proxy), or put a file made by `docker save` into "
+                    "the VNF package and name the file in image_path"
+                )
+                docker.pull(host, PUBLIC_IMAGE)
+        except CommandFailed as error:
+            raise RegistryError(f"{failure}. {error}") from error
