@@ -39,12 +39,8 @@ class MgmtDriverError(Exception):
 
     def __init__(self, text: str = "") -> None:
         if self.code:
-            text = f"[{self.code}] {_without_codes(text)}"
+            text = f"[{self.code}] {_CODE.sub('', text)}"
         super().__init__(printable(text, self.longest))
-
-
-def _without_codes(text: str) -> str:
-    return _CODE.sub("", text)
 
 
 class Unexpected(MgmtDriverError):
@@ -60,7 +56,7 @@ class ParameterError(MgmtDriverError):
     code = "KV-PARAMETERS"
 
     def __init__(self, errors: Sequence[str]) -> None:
-        self.errors = tuple(printable(_without_codes(error)) for error in errors)
+        self.errors = tuple(printable(_CODE.sub("", error)) for error in errors)
         super().__init__("invalid parameters: " + "; ".join(self.errors))
 
 

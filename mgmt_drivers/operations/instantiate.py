@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.access import service_account
 from mgmt_drivers.cluster.access.grant_access import GrantVimAccess
-from mgmt_drivers.cluster.access.service_account import Credentials
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup import backup_keys
 from mgmt_drivers.cluster.backup.backup_params import Restore
@@ -111,7 +110,9 @@ def make_cluster(
         read = functools.partial(service_account.read_vim, store=services.store)
         credentials = operation.ask("read the VIM credentials", leader, read)
     changed_params.forget_wanted_logins(services.store)  # the machines are new
-    _register(request, vims, known, credentials)
+    url = f"https://{known.public}:{known.port}"
+    access = opening.helm_access(known, known.control_plane) if known.params.helm else None
+    vims.register(Vim(_vim_name(known.params, request), url, credentials, access))
 
 
 def _initialize(
@@ -157,14 +158,6 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
         *groups.back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
         on(restored, ForgetBackup()),
     ]
-
-
-def _register(
-    request: LcmRequest, vims: Vims, known: Topology, credentials: Credentials
-) -> None:
-    url = f"https://{known.public}:{known.port}"
-    access = opening.helm_access(known, known.control_plane) if known.params.helm else None
-    vims.register(Vim(_vim_name(known.params, request), url, credentials, access))
 
 
 def _vim_name(params: KubernetesParams, request: LcmRequest) -> str:

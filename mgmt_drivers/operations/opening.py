@@ -176,8 +176,13 @@ def connect_storage(
     :param is_needed: new nodes need the exports
     :raises OperationError: if the server is needed and does not answer
     """
-    hosts = _connect_backup_server(operation, known) if masters_change else []
-    storage = known.storage
+    server, storage = known.backup_server if masters_change else None, known.storage
+    hosts = operation.connect_to_running([server.node]) if server else []
+    if server and not hosts:
+        LOG.warning(
+            "the storage server does not answer: control-plane nodes that are new cannot save "
+            "backups of etcd there until the storage server or a control-plane node is healed"
+        )
     if storage and storage.params.exports_to_nodes:
         hosts += operation.connect_to_running([storage.node])
         hosts += operation.connect([storage.node]) if is_needed else []
@@ -191,18 +196,6 @@ def connect_storage(
     if hosts and not served:
         LOG.warning("the storage server has not mounted its volumes: repeat its heal")
     return served
-
-
-def _connect_backup_server(operation: Operation, known: Topology) -> list[Host]:
-    """Log in to the storage server, if it keeps backups; a warning if it does not answer."""
-    server = known.backup_server
-    hosts = operation.connect_to_running([server.node]) if server else []
-    if server and not hosts:
-        LOG.warning(
-            "the storage server does not answer: control-plane nodes that are new cannot save "
-            "backups of etcd there until the storage server or a control-plane node is healed"
-        )
-    return hosts
 
 
 def check_volumes(request: LcmRequest, known: Topology, machines: Sequence[Node]) -> None:

@@ -55,7 +55,13 @@ class RunRegistry(Change[PrivateRegistryParams, _Lacking]):
 def _run(host: Host, container: Container, is_replaced: bool) -> None:
     if is_replaced:
         host.sudo("docker", "rm", "--force", container.name)
-    _refuse_occupied(host, container.port)
+    port = container.port
+    listening = host.sudo("ss", "-H", "-l", "-t", "-n", "-p", f"sport = :{port}").strip()
+    if listening:
+        raise RegistryError(
+            f"port {port} is occupied on the machine: {' '.join(listening.split())}. "
+            "Free the port, or choose another port_no"
+        )
     files.write_all(host, container.config_files())
     label = f"{SETTINGS_LABEL}={container.digest()}"
     host.sudo(
@@ -67,15 +73,6 @@ def _run(host: Host, container: Container, is_replaced: bool) -> None:
 def _is_as_expected(state: dict[str, Any], container: Container) -> bool:
     labels = state["Config"]["Labels"] or {}
     return state["State"]["Running"] and labels.get(SETTINGS_LABEL) == container.digest()
-
-
-def _refuse_occupied(host: Host, port: int) -> None:
-    listening = host.sudo("ss", "-H", "-l", "-t", "-n", "-p", f"sport = :{port}").strip()
-    if listening:
-        raise RegistryError(
-            f"port {port} is occupied on the machine: {' '.join(listening.split())}. "
-            "Free the port, or choose another port_no"
-        )
 
 
 class WaitForRegistry(Check[PrivateRegistryParams]):

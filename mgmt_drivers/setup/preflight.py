@@ -38,7 +38,9 @@ class WaitForCloudInit(Check[object]):
             try:
                 if reboots:  # a machine that shuts down may still take a login
                     host.reconnect()
-                _wait(host)
+                if facts.gather(host).has_cloud_init:
+                    # Its exit status speaks of the last look, not of the wait.
+                    host.ask(*_WAIT.command(), timeout=_LIMIT)
                 return
             except ConnectionFailed as error:
                 LOG.info("%s seems to reboot: %s", host.node, error)
@@ -47,9 +49,3 @@ class WaitForCloudInit(Check[object]):
             f"the machine has rebooted more than {_MOST_REBOOTS} times while cloud-init "
             f"worked. See its console log, and the user data of its image and VDU: {failure}"
         ) from failure
-
-
-def _wait(host: Host) -> None:
-    if facts.gather(host).has_cloud_init:
-        # Its exit status speaks of the last look, not of the wait.
-        host.ask(*_WAIT.command(), timeout=_LIMIT)
