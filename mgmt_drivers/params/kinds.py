@@ -165,9 +165,10 @@ class Network(TextKind[ipaddress.IPv4Network]):
     words = "IPv4 network"
     fallback = _NEUTRAL_NETWORK
     pattern = "^[0-9.]+/[0-9]+$"
+    _also = ""
 
     def take(self, text: str, reader: Reader) -> ipaddress.IPv4Network:
-        network = self._parsed(text)
+        network = grammar.ipv4_network(text)
         special = grammar.special_part(network) if network else None
         if network is None:
             reader.refuse(f"must be an IPv4 network such as 192.168.0.0/16{self._also}")
@@ -180,11 +181,6 @@ class Network(TextKind[ipaddress.IPv4Network]):
             )
         return network or _NEUTRAL_NETWORK
 
-    _also = ""
-
-    def _parsed(self, text: str) -> ipaddress.IPv4Network | None:
-        return grammar.ipv4_network(text)
-
 
 class NetworkOrAddress(Network):
     """A network, or an address: one that ends in 0 is refused, since its prefix was forgotten."""
@@ -193,11 +189,9 @@ class NetworkOrAddress(Network):
     pattern = "^[0-9.]+(/[0-9]+)?$"
     _also = ", or an address"
 
-    def _parsed(self, text: str) -> ipaddress.IPv4Network | None:
-        network = grammar.ipv4_network(text)
-        if network is None and not text.endswith(".0"):
-            network = grammar.ipv4_network(f"{text}/32")
-        return network
+    def take(self, text: str, reader: Reader) -> ipaddress.IPv4Network:
+        is_address = "/" not in text and not text.endswith(".0")
+        return super().take(f"{text}/32" if is_address else text, reader)
 
 
 class Count(Kind[int]):
