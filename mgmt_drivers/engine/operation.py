@@ -138,11 +138,12 @@ class Operation:
                 if failed and isinstance(failed[0].cause, errors.WrongHostKey):
                     self._raise_any(failed)
                 if not failed:
-                    failure = self._run_on(title, _passes, check, self._hosts[node])
-                    if failure is None:
+                    try:
+                        self.ask(title, self._hosts[node], check)
                         return self._hosts[node]
+                    except errors.OperationError as error:
+                        failed = [*error.errors]
                     self._hosts.pop(node).session.close()  # the connection may be broken
-                    failed = [failure]
                 failures[node] = failed[0]
         raise errors.OperationError(self.request.operation, list(failures.values()))
 
@@ -311,11 +312,6 @@ class Operation:
         commands = COUNT.commands - sent
         self._trace.add(Record(*traced, clock.time(), outcome, why, waited_for, commands))
         return failure
-
-
-def _passes(host: Host, check: Callable[[Host], None]) -> Outcome:
-    check(host)
-    return CHECKED
 
 
 def _clean(error: E, mask: Masker) -> E | errors.MgmtDriverError:
