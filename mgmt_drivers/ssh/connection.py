@@ -16,7 +16,7 @@ from mgmt_drivers import errors
 from mgmt_drivers.clock import SYSTEM_CLOCK, NotYet
 from mgmt_drivers.secret import Masker, Secret
 from mgmt_drivers.ssh import conversation, limits
-from mgmt_drivers.ssh.conversation import Output, Overflow
+from mgmt_drivers.ssh.conversation import Output
 from mgmt_drivers.ssh.hostkeys import KnownKey
 from mgmt_drivers.ssh.session import COUNT, DEFAULT_OUTPUT, DEFAULT_TIMEOUT, Result, Stdin
 from mgmt_drivers.ssh.watchdog import Watchdog, closed_after
@@ -173,7 +173,7 @@ class Connection:
         """Turn errors of a command into errors of the drivers."""
         try:
             yield
-        except Overflow:
+        except BufferError:
             raise errors.OutputTooLong(
                 f"`{shown}` wrote more than {limit >> 10} KiB and was given up. Look at the "
                 "machine: programs and start-up files of its image may write too much"

@@ -47,10 +47,6 @@ class _Arrival(threading.Event):
         super().clear()
 
 
-class Overflow(Exception):
-    """A command exceeded the output limit."""
-
-
 class Output:
     """The output of a command on both streams that was read so far, up to a limit in bytes."""
 
@@ -73,7 +69,7 @@ class Output:
         if self._channel.recv_stderr_ready():
             self._stderr += self._channel.recv_stderr(_CHUNK)
         if len(self._stdout) + len(self._stderr) > self._limit:
-            raise Overflow
+            raise BufferError
 
     def texts(self) -> tuple[str, str, str]:
         """Output of the shell, all until the command has begun; its output and its errors."""
@@ -94,7 +90,7 @@ def converse(
 
     :param last_line: return with status 0 at this line of output, while the command runs
     :param limit: bytes that the command may write
-    :raises Overflow: if the command writes more
+    :raises BufferError: if the command writes more
     :raises TimeoutError: at the deadline, even while data still arrives
     """
     channel.setblocking(False)

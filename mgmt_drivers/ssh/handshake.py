@@ -29,11 +29,7 @@ _SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 
 
 class _Refused(Exception):
-    """The machine answers but refuses the login: cloud-init may not have ended."""
-
-    def __init__(self, error: ConnectionFailed) -> None:
-        super().__init__(str(error))
-        self.error = error
+    """The error of a machine that answers but refuses the login: cloud-init may not have ended."""
 
 
 def connect(
@@ -57,10 +53,10 @@ def connect(
         try:
             return _log_in(endpoint, logins, host_keys, masker)
         except _Refused as refusal:
-            refusals.append(refusal.error)
+            refusals.append(refusal.args[0])
             refused_since.append(time.monotonic())
             if refused_since[-1] - refused_since[0] > login_limit:
-                raise refusal.error from None
+                raise refusals[-1] from None
             raise NotYet(str(refusal)) from refusal
         except (OSError, EOFError, paramiko.SSHException) as error:
             refused_since.clear()  # the machine boots, and may refuse logins once more
@@ -73,7 +69,7 @@ def connect(
         # The last attempt's cause tells a refused login from a machine that does not answer.
         refusal = error.__cause__ and error.__cause__.__cause__
         if isinstance(refusal, _Refused):
-            raise refusal.error from None
+            raise refusals[-1] from None
         # A machine that bans whoever tries wrong logins no longer answers (fail2ban).
         before = f". Before that, {refusals[-1]}" if refusals else ""
         raise ConnectionFailed(f"{error}{before}") from None
