@@ -117,9 +117,9 @@ def _check_groups(params: KubernetesParams, request: LcmRequest, reader: Reader)
             for field in json.loads(group.kubelet_config or "{}"):
                 if reason := why_unknown(field, params.series.minor):
                     place.at("kubelet_config").at(field).refuse(reason)
-    if params.kubeadm_patches and not params.series.kubeadm_api.has_patches:
+    if params.kubeadm_patches and not params.series.takes_patches:
         reader.at(PATCHES).refuse("needs Kubernetes 1.22 or later")
-    if params.cluster_fields and not params.series.kubeadm_api.has_validity:
+    if params.cluster_fields and not params.series.has_v1beta4:
         reader.at(CLUSTER_CONFIGURATION).refuse("needs Kubernetes 1.31 or later")
 
 

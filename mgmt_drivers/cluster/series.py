@@ -8,23 +8,6 @@ from mgmt_drivers.params.reader import Reader
 
 
 @dataclass(frozen=True)
-class KubeadmApi:
-    """A version of kubeadm's configuration, and how it differs from the newest one.
-
-    ``has_timeouts`` tells whether it takes timeouts, ``lists_arguments`` whether extra arguments
-    are a list of names and values, not a mapping, ``has_patches`` whether it takes a folder of
-    patches, ``has_validity`` whether it takes validity and algorithm of certificates (kubeadm's API
-    reference).
-    """
-
-    version: str
-    has_timeouts: bool = True
-    lists_arguments: bool = True
-    has_patches: bool = True
-    has_validity: bool = True
-
-
-@dataclass(frozen=True)
 class Series:
     """A minor release of Kubernetes.
 
@@ -34,7 +17,9 @@ class Series:
     """
 
     name: str
-    kubeadm_api: KubeadmApi
+    kubeadm_api: str
+    takes_patches: bool
+    has_v1beta4: bool
     dockershim: bool
     has_learners: bool
     refuses_cgroup_v1: bool
@@ -54,12 +39,16 @@ class Series:
         return "" if self.dockershim else "unix://"
 
 
+# Versions of kubeadm's configuration by the first minor release that gets them.
+_KUBEADM_APIS = {20: "v1beta2", 22: "v1beta3", 31: "v1beta4"}
 # The minor releases with which features came.
 _FIRST = {
+    "takes_patches": 22,  # kubeadm's configuration names a folder of patches
     "ends_quickly": 23,  # the apiserver takes --shutdown-send-retry-after
     "patches_kubelet": 25,  # kubeadm patches kubelet's configuration ("Customizing with patches")
     "validates": 26,  # there is ``kubeadm config validate``
     "has_learners": 29,  # members of etcd get a vote when they have caught up (EtcdLearnerMode)
+    "has_v1beta4": 31,  # of kubeadm: timeouts, certificates' validity, arguments as a list
     "has_nftables": 33,  # the mode nftables of kube-proxy is stable (KEP-3866)
     "refuses_cgroup_v1": 35,  # kubelet starts on cgroup v1 only when told to (KEP-5573)
 }
@@ -70,24 +59,15 @@ _LAST = {
 }
 
 
-def _series(first: int, last: int, kubeadm_api: KubeadmApi) -> dict[str, Series]:
-    made = {}
-    for minor in range(first, last + 1):
-        has = {name: minor >= number for name, number in _FIRST.items()}
-        has |= {name: minor <= number for name, number in _LAST.items()}
-        made[f"1.{minor}"] = Series(f"1.{minor}", kubeadm_api, **has)
-    return made
+def _series(minor: int) -> Series:
+    *_, kubeadm_api = (api for first, api in _KUBEADM_APIS.items() if minor >= first)
+    has = {name: minor >= number for name, number in _FIRST.items()}
+    has |= {name: minor <= number for name, number in _LAST.items()}
+    return Series(f"1.{minor}", kubeadm_api, **has)
 
 
-SUPPORTED: dict[str, Series] = {
-    **_series(20, 21, KubeadmApi(
-        "v1beta2", has_timeouts=False, lists_arguments=False, has_patches=False, has_validity=False
-    )),
-    **_series(22, 30, KubeadmApi(
-        "v1beta3", has_timeouts=False, lists_arguments=False, has_validity=False
-    )),
-    **_series(31, 37, KubeadmApi("v1beta4")),
-}
+SUPPORTED = {f"1.{minor}": _series(minor) for minor in range(20, 37 + 1)}
+
 
 @dataclass(frozen=True)
 class Version:

@@ -21,7 +21,7 @@ from mgmt_drivers.cluster.packages import images
 from mgmt_drivers.cluster.packages.repository_params import ImageRepository
 from mgmt_drivers.cluster.packages.runtime import Containerd, Docker
 from mgmt_drivers.cluster.registries.registries_params import Login, Registry
-from mgmt_drivers.cluster.series import SUPPORTED, KubeadmApi, read_version
+from mgmt_drivers.cluster.series import SUPPORTED, read_version
 from mgmt_drivers.cluster.topology import check_networks, topology
 from mgmt_drivers.errors import CommandFailed, InventoryError, ParameterError
 from mgmt_drivers.inventory import Inventory, Node
@@ -325,7 +325,7 @@ class KubeadmTest(unittest.TestCase):
             made, sessions = cluster(version="1.33")
             token, serving = Secret("abcdef.0123456789abcdef"), _serving(made)
             credentials = JoinCredentials(token, None, serving=serving)
-            series = dataclasses.replace(made.params.series, kubeadm_api=KubeadmApi(name))
+            series = dataclasses.replace(made.params.series, kubeadm_api=name)
             version = dataclasses.replace(made.params.version, series=series)
             params = dataclasses.replace(made.params, version=version)
             made = dataclasses.replace(
@@ -347,7 +347,7 @@ class KubeadmTest(unittest.TestCase):
             found = read_version(version)
             assert found
             series = found.series
-            self.assertEqual((api, dockershim), (series.kubeadm_api.version, series.dockershim))
+            self.assertEqual((api, dockershim), (series.kubeadm_api, series.dockershim))
         for version in ("1.19.1", "1.200", "1", "latest"):
             self.assertIsNone(read_version(version))
 

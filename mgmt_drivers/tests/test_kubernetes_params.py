@@ -108,7 +108,7 @@ class ParamsTest(ParamsTestCase):
                                   "cluster_fip_name": "vip_FIP"}
         found = self.read(values)
         self.assertEqual("1.20.2", str(found.version))
-        self.assertEqual("v1beta2", found.series.kubeadm_api.version)
+        self.assertEqual("v1beta2", found.series.kubeadm_api)
         self.assertEqual("http://mirror/apt/", found.package_repository.url)
         assert found.image_repository and found.proxy
         self.assertEqual(("registry:5000/k8s", "registry:5000", True), (

@@ -194,7 +194,7 @@ def add_api_arguments(known: Any, series: Series) -> Any:
     :param known: the cluster's ``extraArgs`` of apiservers, or None
     """
     wanted = _api_arguments(series)
-    if not series.kubeadm_api.lists_arguments:
+    if not series.has_v1beta4:
         return {**wanted, **(known or {})} or None
     names = [argument["name"] for argument in known or ()]
     lacking = {name: value for name, value in wanted.items() if name not in names}
@@ -245,12 +245,11 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
 
 
 def _header(cluster: Cluster, kind: str) -> dict[str, str]:
-    version = cluster.params.series.kubeadm_api.version
-    return {"apiVersion": f"kubeadm.k8s.io/{version}", "kind": kind}
+    return {"apiVersion": f"kubeadm.k8s.io/{cluster.params.series.kubeadm_api}", "kind": kind}
 
 
 def _timeouts(cluster: Cluster) -> dict[str, Any]:
-    return {"timeouts": _TIMEOUTS} if cluster.params.series.kubeadm_api.has_timeouts else {}
+    return {"timeouts": _TIMEOUTS} if cluster.params.series.has_v1beta4 else {}
 
 
 def _patches(folder: str) -> dict[str, Any]:
@@ -276,7 +275,7 @@ def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
 
 
 def _extra_arguments(cluster: Cluster, arguments: Mapping[str, str]) -> Any:
-    if cluster.params.series.kubeadm_api.lists_arguments:
+    if cluster.params.series.has_v1beta4:
         return _list_arguments(arguments)
     return dict(arguments)
 
