@@ -5,6 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +22,6 @@ from mgmt_drivers.cluster.cluster_params import (
     PATCHES,
     POOLS,
     WORKER,
-    CniManifest,
     KubernetesParams,
 )
 from mgmt_drivers.cluster.helm.helm_params import helm_of
@@ -88,6 +88,7 @@ def _checked(params: KubernetesParams, reader: Reader, request: LcmRequest) -> K
         proxy=_with_host_of(repository, proxy) if proxy else None,
         package_repository=repository,
         cni_manifest=_cni_manifest(params, reader),
+        is_default_cni=not params.cni_manifest,
         storage=storage,
         helm=helm_of(params.helm, params.helm_script, reader),
         backup=backup_params.placed(params.backup, storage, reader.at(backup_params.NAME)),
@@ -227,10 +228,10 @@ def _check_runtime(params: KubernetesParams, reader: Reader) -> None:
         )
 
 
-def _cni_manifest(params: KubernetesParams, reader: Reader) -> CniManifest:
+def _cni_manifest(params: KubernetesParams, reader: Reader) -> Path:
     place = reader.at("cni_manifest_path")
-    default = CniManifest(reader.context.package / DEFAULT_CNI_MANIFEST, is_default=True)
-    if place.value is None and not default.path.is_file():
+    default = reader.context.package / DEFAULT_CNI_MANIFEST
+    if place.value is None and not default.is_file():
         place.refuse(f"missing, and the VNF package has no {DEFAULT_CNI_MANIFEST} either")
     return params.cni_manifest or default
 

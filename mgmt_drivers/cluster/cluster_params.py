@@ -135,25 +135,6 @@ class ControlPlaneGroup(NodeGroup):
     )
 
 
-@dataclass(frozen=True)
-class CniManifest:
-    """A file of the VNF package with the objects of the pod network.
-
-    ``is_default``: it is the one that packages bring for clusters which name no other.
-    """
-
-    path: Path
-    is_default: bool = False
-
-
-class _CniManifestFile(TextKind[CniManifest | None]):
-    words = PackageFile.words
-
-    def take(self, text: str, reader: Reader) -> CniManifest | None:
-        path = addon_params.ManifestFile().take(text, reader)
-        return CniManifest(path) if path else None
-
-
 class _ApiName(TextKind[str]):
     words, fallback = "DNS name or address", ""
 
@@ -169,8 +150,8 @@ class KubernetesParams:
 
     Without ``image_repository``, kubeadm's default is used. ``restore_from`` is the backup that
     the instantiation restores. ``unmanaged_vdu`` is a VDU that no parameter names: its machine is
-    not the cluster's. ``manifests`` and ``helm_script`` are used through ``storage``
-    and ``helm``.
+    not the cluster's. ``is_default_cni`` tells that the request names no other CNI manifest than
+    the package's own. ``manifests`` and ``helm_script`` are used through ``storage`` and ``helm``.
     """
 
     script: Path = param(
@@ -244,8 +225,8 @@ class KubernetesParams:
         "container_runtime", Choice(CONTAINERD, DOCKER), default=CONTAINERD, example=CONTAINERD,
         meaning="docker with Kubernetes 1.23 and older only",
     )
-    cni_manifest: CniManifest = param(
-        "cni_manifest_path", _CniManifestFile(),
+    cni_manifest: Path = param(
+        "cni_manifest_path", addon_params.ManifestFile(),
         required=When(f"if the VNF package has no ``{DEFAULT_CNI_MANIFEST}``"),
         example="Files/kubernetes/calico.yaml", left_out=f"``{DEFAULT_CNI_MANIFEST}``",
         meaning="file with the objects of a pod network, YAML without aliases",
@@ -330,6 +311,7 @@ class KubernetesParams:
         left_out="the backup is of this VNF",
     )
     unmanaged_vdu: str | None = None
+    is_default_cni: bool = False
 
     @property
     def workers(self) -> tuple[WorkerGroup, ...]:

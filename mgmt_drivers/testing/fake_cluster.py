@@ -8,7 +8,6 @@ from typing import Any
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import (
     DEFAULT_CNI_MANIFEST,
-    CniManifest,
     ControlPlaneGroup,
     KubernetesParams,
     WorkerGroup,
@@ -45,7 +44,7 @@ def params(version: str = "1.20.2", **changes: Any) -> KubernetesParams:
         "master": ControlPlaneGroup(MASTER_CP, MASTER_CP, login, **master),
         "worker": WorkerGroup(WORKER_CP, WORKER_CP, login),
         "package_repository": PackageRepository("http://mirror/apt/"),
-        "cni_manifest": CniManifest(FLANNEL),
+        "cni_manifest": FLANNEL,
         "version": read_version(version),
     }
     return KubernetesParams(**{**values, **changes})

@@ -13,7 +13,7 @@ import yaml
 
 from mgmt_drivers.cluster.addons import addons, manifests
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.cluster_params import CniManifest, KubernetesParams
+from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubeadm_config
 from mgmt_drivers.cluster.kubeadm.kubeadm_config import JoinCredentials
 from mgmt_drivers.cluster.load_balancer import haproxy, keepalived
@@ -488,7 +488,7 @@ class PodNetworkTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         path = Path(folder.name, "cni.yaml")
         path.write_text(text)
-        return params(cni_manifest=CniManifest(path, is_default), **changes)
+        return params(cni_manifest=path, is_default_cni=is_default, **changes)
 
     def test_the_manifest_gets_the_pod_cidr(self) -> None:
         made = self.manifest(f"{_OBJECT}net: '@POD_CIDR@'\n", is_default=False)
@@ -520,7 +520,7 @@ class PodNetworkTest(unittest.TestCase):
         self.assertIn('image: "r:5000/k/b:1"', addons.of_pod_network(made)[0]["data"]["pod.yaml"])
 
     def test_the_default_manifest_names_images_and_the_pod_cidr(self) -> None:
-        made = params(cni_manifest=CniManifest(FLANNEL, is_default=True))
+        made = params(cni_manifest=FLANNEL, is_default_cni=True)
         flannel = [found for found in addons.images(made, True) if "flannel:" in found]
         self.assertEqual(1, len(flannel), flannel)
         text = manifests.text_of(addons.of_pod_network(made))

@@ -43,12 +43,12 @@ def of_pod_network(params: KubernetesParams) -> list[Object]:
     If ``image_repository`` is given, the images of the package's own manifest come from there under
     their short names, as kubeadm's images do. Images of another manifest keep their references.
     """
-    repository = params.image_repository if params.cni_manifest.is_default else None
+    repository = params.image_repository if params.is_default_cni else None
     return manifests.from_repository(manifests.parse(_pod_network(params)), repository)
 
 
 def _pod_network(params: KubernetesParams) -> str:
-    return params.cni_manifest.path.read_text().replace(_POD_CIDR, str(params.pod_cidr))
+    return params.cni_manifest.read_text().replace(_POD_CIDR, str(params.pod_cidr))
 
 
 def images(params: KubernetesParams, with_pod_network: bool) -> list[str]:
@@ -58,7 +58,7 @@ def images(params: KubernetesParams, with_pod_network: bool) -> list[str]:
     come from ``image_repository``. Authors of other manifests decide with which login kubelet pulls
     their images.
     """
-    is_listed = with_pod_network and params.cni_manifest.is_default
+    is_listed = with_pod_network and params.is_default_cni
     texts = [_pod_network(params)] if is_listed else []
     if repository := params.image_repository:
         texts += [addon.manifest.read_text() for addon in params.addons if addon.manifest]
