@@ -3,11 +3,10 @@
 import dataclasses
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.registries import registries
-from mgmt_drivers.cluster.registries.registries_params import Login, Registry
+from mgmt_drivers.cluster.registries.registries_params import Registry
 from mgmt_drivers.engine.phase import Change
 from mgmt_drivers.errors import RegistryError
 from mgmt_drivers.machine import files
@@ -57,17 +56,11 @@ def _digest(cluster: Cluster) -> str:
 
 
 def _contents(registry: Registry) -> tuple[object, ...]:
-    """The values of all options of a registry, with the contents of files and passwords."""
+    """The values of all options of a registry, with the password."""
     values = {field.name: getattr(registry, field.name) for field in dataclasses.fields(registry)}
     del values["server"], values["plain_http"]  # the URL has both
     del values["has_kubernetes"]  # which without a login changes nothing
+    values["login"] = registry.login.basic if registry.login else None
+    plain = (v.reveal() if isinstance(v, Secret) else v for v in values.values())
     shown = ("shown",) if registry.shown_login else ()
-    return (registry.url, *map(_content, values.values()), *shown)
-
-
-def _content(value: object) -> object:
-    if isinstance(value, Login):
-        return value.basic.reveal()
-    if isinstance(value, Secret):
-        return value.reveal()
-    return value.read_bytes() if isinstance(value, Path) else value
+    return (registry.url, *plain, *shown)
