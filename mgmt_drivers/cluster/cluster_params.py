@@ -64,7 +64,8 @@ DRAIN_TIMEOUT = Duration("1m", "1d")
 class NodeGroup:
     """The machines of one role: by which CPs and as whom they are reached.
 
-    ``ssh_cp_name`` may name a floating IP of the BaseHOT.
+    ``ssh_cp_name`` may name a floating IP of the BaseHOT. Workers alone can have ``labels`` and
+    ``taints``.
     """
 
     ssh_cp_name: str = param(
@@ -93,6 +94,8 @@ class NodeGroup:
         "them (:ref:`cloud-provider`)",
         left_out="kubelet initializes its node",
     )
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup, WorkerGroup
-from mgmt_drivers.cluster.nodes.node_params import Marks
+from mgmt_drivers.cluster.cluster_params import NAME, KubernetesParams, NodeGroup
 from mgmt_drivers.cluster.storage.storage_params import Storage
 from mgmt_drivers.errors import InventoryError, ParameterError, Refused
 from mgmt_drivers.inventory import Inventory, Node
@@ -136,13 +135,6 @@ def group_of(node: Node, params: KubernetesParams) -> NodeGroup:
         names = ", ".join(group.nic_cp_name for group in params.groups)
         raise InventoryError(f"{node} must have exactly one of the CPs {names}")
     return groups[0]
-
-
-def marks_of(node: Node, params: KubernetesParams) -> Marks:
-    group = group_of(node, params)
-    if not isinstance(group, WorkerGroup):
-        return Marks({}, ())
-    return Marks(dict(group.labels), group.taints)
 
 
 def topology(

@@ -14,7 +14,7 @@ from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.series import Series
-from mgmt_drivers.cluster.topology import API_PORT, group_of, marks_of
+from mgmt_drivers.cluster.topology import API_PORT, group_of
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.secret import Secret
 
@@ -259,13 +259,12 @@ def _patches(folder: str) -> dict[str, Any]:
 def _registration(host: Host, cluster: Cluster) -> dict[str, Any]:
     """Labels and taints are on a node from its registration on, before any pod can come."""
     arguments = {"node-ip": cluster.address(host)}
-    marks = marks_of(host.node, cluster.params)
-    taints = [taint.shown() for taint in marks.taints]
-    if provider := group_of(host.node, cluster.params).cloud_provider:
-        arguments["cloud-provider"] = provider
-    if marks.labels:
-        labels = [f"{key}={value}" for key, value in marks.labels.items()]
-        arguments["node-labels"] = ",".join(labels)
+    group = group_of(host.node, cluster.params)
+    taints = [taint.shown() for taint in group.taints]
+    if group.cloud_provider:
+        arguments["cloud-provider"] = group.cloud_provider
+    if group.labels:
+        arguments["node-labels"] = ",".join(f"{key}={value}" for key, value in group.labels)
     return {
         "name": cluster.name(host),
         "criSocket": socket(cluster),

@@ -7,7 +7,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
 from mgmt_drivers.cluster.nodes import kubectl, node_metadata
 from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
-from mgmt_drivers.cluster.topology import marks_of
+from mgmt_drivers.cluster.topology import group_of
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
 from mgmt_drivers.errors import InventoryError
@@ -66,8 +66,8 @@ class MarkNodes(Change[Cluster, Mapping[str, Mapping[str, Any]]]):
         nodes, patches = kubectl.list_nodes(host), {}
         for machine in cluster.topology.workers:
             name = cluster.topology.name(machine)
-            marks, before = (marks_of(machine, p) for p in (cluster.params, self._before))
-            if name in nodes and (patch := node_metadata.marking(nodes[name], marks, before)):
+            group, before = (group_of(machine, p) for p in (cluster.params, self._before))
+            if name in nodes and (patch := node_metadata.marking(nodes[name], group, before)):
                 patches[name] = patch
         return patches or None
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mgmt_drivers.cluster.nodes.node_params import OWN_TAINTS, PLACEMENT, Marks
+from mgmt_drivers.cluster.cluster_params import NodeGroup
+from mgmt_drivers.cluster.nodes.node_params import OWN_TAINTS, PLACEMENT
 from mgmt_drivers.engine.services import Store
 from mgmt_drivers.inventory import Placement
 from mgmt_drivers.machine import answers
@@ -56,23 +57,23 @@ def placement_labels(placement: Placement) -> dict[str, str]:
     return {_HOST: placement.host, **zones}
 
 
-def marking(node: Mapping[str, Any], marks: Marks, before: Marks) -> dict[str, Any]:
-    """The merge patch that gives a Node object marks in place of earlier ones.
+def marking(node: Mapping[str, Any], group: NodeGroup, before: NodeGroup) -> dict[str, Any]:
+    """The merge patch for a Node object: its group's labels and taints in place of earlier ones.
 
     Empty if the object has them.
     """
-    has = node["metadata"].get("labels", {})
-    labels: dict[str, str | None] = {k: v for k, v in marks.labels.items() if has.get(k) != v}
-    labels |= {key: None for key in before.labels if key not in marks.labels and key in has}
+    has, wanted = node["metadata"].get("labels", {}), dict(group.labels)
+    labels: dict[str, str | None] = {k: v for k, v in wanted.items() if has.get(k) != v}
+    labels |= {key: None for key, _ in before.labels if key not in wanted and key in has}
     patch: dict[str, Any] = {"metadata": {"labels": labels}} if labels else {}
-    ours = {(taint.key, taint.effect) for taint in (*marks.taints, *before.taints)}
+    ours = {(taint.key, taint.effect) for taint in (*group.taints, *before.taints)}
     shown = node["spec"].get("taints", [])
     own = [taint for taint in shown if (taint["key"], taint["effect"]) in ours]
     if {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in own} != {
-        (taint.key, taint.value, taint.effect) for taint in marks.taints
+        (taint.key, taint.value, taint.effect) for taint in group.taints
     }:
         others = [taint for taint in shown if taint not in own]
-        patch["spec"] = {"taints": [*others, *(taint.shown() for taint in marks.taints)]}
+        patch["spec"] = {"taints": [*others, *(taint.shown() for taint in group.taints)]}
     return patch
 
 

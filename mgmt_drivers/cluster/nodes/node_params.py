@@ -112,14 +112,6 @@ class Taint:
         return {"key": self.key, **value, "effect": self.effect}
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Labels and taints that parameters give a node."""
-
-    labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
-
-
 def _check_taints(taints: Sequence[Taint], reader: Reader) -> None:
     known = [(taint.key, taint.effect) for taint in taints]
     for number, pair in enumerate(known):
