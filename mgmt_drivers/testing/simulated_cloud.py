@@ -176,8 +176,8 @@ class SimulatedCloud:
         """Machines; with all being well, a cluster of them."""
         self.world = World()
         if is_clustered:
-            self.world.accounts = {VIM_ACCOUNT.name}
-            self.world.bindings = {VIM_ACCOUNT.name: CLUSTER_ADMIN}  # by earlier drivers
+            self.world.accounts = {VIM_ACCOUNT}
+            self.world.bindings = {VIM_ACCOUNT: CLUSTER_ADMIN}  # by earlier drivers
         for number, address in enumerate(MASTERS):
             self.arrive(new_node("master", number, address), is_member=is_clustered)
         for number, address in enumerate(WORKERS):

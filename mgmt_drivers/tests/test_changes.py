@@ -115,7 +115,7 @@ class ChangedClusterTest(SimulatedClusterTest):
         self.assertEqual(["10.10.0.110", "192.0.2.7", "api.example.com"], self.world.api_names)
         self.assertEqual(NARROW, self.world.bindings)
         (secret,) = self.world.accounts
-        self.assertNotEqual(VIM_ACCOUNT.secret, secret)
+        self.assertNotEqual(VIM_ACCOUNT, secret)
         token = self.world.account_token(secret)
         (vim,) = self.vims.registered.values()
         self.assertEqual(token, vim.credentials.token.reveal())
@@ -257,7 +257,7 @@ class ChangesTest(ChangedClusterTest):
 
     def test_the_rights_of_tacker(self) -> None:
         """As narrow as a new cluster's, or all of them, by another binding than the narrow ones."""
-        wide = {VIM_ACCOUNT.name: CLUSTER_ADMIN}
+        wide = {VIM_ACCOUNT: CLUSTER_ADMIN}
         for role, more in ((None, {}), (CLUSTER_ADMIN, wide), (None, {})):
             self.modify(vim_role=role)
             self.assertEqual({**NARROW, **more}, self.world.bindings)
@@ -268,7 +268,7 @@ class ChangesTest(ChangedClusterTest):
         before = {m.name: (dict(m.files), {*m.keys}, {*m.services}) for m in self.machines()}
         self.modify(services, **ALL)
         self.assertEqual(before, {m.name: (m.files, m.keys, m.services) for m in self.machines()})
-        self.assertEqual({VIM_ACCOUNT.secret}, self.world.accounts)
+        self.assertEqual({VIM_ACCOUNT}, self.world.accounts)
         told = {line.phase for line in dry_run.lines if line.prediction.outcome == "changed"}
         self.assertLessEqual({"configure the proxy", "configure registries", "change the login",
                               "issue the apiserver's certificate", "make a token for Tacker",

@@ -3,7 +3,7 @@
 import logging
 
 from mgmt_drivers.cluster.access import service_account
-from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT, vim_account
+from mgmt_drivers.cluster.access.service_account import VIM_ACCOUNT
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.engine.phase import DEPENDS, HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
@@ -25,16 +25,16 @@ class GrantVimAccess(HostPhase[Cluster]):
     """
 
     title = "grant Tacker access"
-    prediction = Prediction(DEPENDS, f"on the rights that {VIM_ACCOUNT.name} has")
+    prediction = Prediction(DEPENDS, f"on the rights that {VIM_ACCOUNT} has")
 
     def __init__(self, is_restored: bool = False) -> None:
         self._is_restored = is_restored
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        account = vim_account(cluster.store)
+        secret = service_account.current_secret(cluster.store)
         if self._is_restored:
-            service_account.revoke(host, account)
-        changed = service_account.apply(host, account, cluster.params.vim_role)
+            service_account.revoke(host, secret)
+        changed = service_account.apply(host, secret, cluster.params.vim_role)
         return CHANGED if changed else UNCHANGED
 
 

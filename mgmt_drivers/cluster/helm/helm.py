@@ -80,7 +80,7 @@ def configure(host: Host, cluster: Cluster, credentials: Credentials) -> bool:
 def kubeconfig(cluster: Cluster, credentials: Credentials) -> Secret:
     """The kubeconfig for kubectl and Helm, with the rights of the VIM."""
     config = by_token(
-        cluster.endpoint, credentials.ca, credentials.token, VIM_ACCOUNT.name, "kubernetes"
+        cluster.endpoint, credentials.ca, credentials.token, VIM_ACCOUNT, "kubernetes"
     )
     return Secret(json.dumps(config, indent=2) + "\n")
 
