@@ -58,16 +58,6 @@ class Contents:
     password: Secret
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Members of an archive before they are verified; ``digest`` is the data's SHA-256."""
-
-    manifest: bytes
-    signature: str
-    password: bytes
-    digest: str
-
-
 def read(host: Host, path: str, keys: BackupKeys) -> Contents:
     """:raises BrokenBackup: if the file is damaged, or no node of the VNF has signed it"""
     seen = host.ask(*_SHOW.command(path), timeout=LIMIT, limit=LIST_OUTPUT)
@@ -76,10 +66,10 @@ def read(host: Host, path: str, keys: BackupKeys) -> Contents:
     try:
         *lines, digest = seen.stdout.splitlines()
         manifest, signature, password = map(base64.b64decode, lines)
-        parts = _Parts(manifest, signature.decode(), password, digest)
+        parts = (manifest, signature.decode(), password, digest)
     except ValueError as error:
         raise BrokenBackup(f"{path} is not a whole backup") from error
-    return _verified(parts, keys)
+    return _verified(*parts, keys)
 
 
 def read_file(path: Path, keys: BackupKeys) -> Contents:
@@ -91,10 +81,10 @@ def read_file(path: Path, keys: BackupKeys) -> Contents:
         raise BrokenBackup(
             f"{path.name} is not a whole backup: {type(error).__name__}"
         ) from error
-    return _verified(parts, keys)
+    return _verified(*parts, keys)
 
 
-def _read_parts(file: IO[bytes]) -> _Parts:
+def _read_parts(file: IO[bytes]) -> tuple[bytes, str, bytes, str]:
     parts, sha = [], hashlib.sha256()
     with tarfile.open(fileobj=file, mode="r|", tarinfo=ArchiveMember) as archive:
         for member, name in zip(archive, MEMBERS, strict=True):
@@ -107,12 +97,15 @@ def _read_parts(file: IO[bytes]) -> _Parts:
             while piece := stream.read(_PIECE):
                 sha.update(piece)
     manifest, signature, password = parts
-    return _Parts(manifest, signature.decode(), password, sha.hexdigest())
+    return manifest, signature.decode(), password, sha.hexdigest()
 
 
-def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
+def _verified(
+    text: bytes, signature: str, encrypted: bytes, digest: str, keys: BackupKeys
+) -> Contents:
+    """Verify an archive's manifest, and by it the password and the data's SHA-256."""
     try:
-        manifest: Mapping[str, Any] = json.loads(parts.manifest)
+        manifest: Mapping[str, Any] = json.loads(text)
         networks = manifest["pod_cidr"], manifest["cluster_cidr"]
         release = answers.checked(manifest["release"], answers.RELEASE, "a release of Kubernetes")
         pods, services = map(_network, networks)
@@ -132,14 +125,14 @@ def _verified(parts: _Parts, keys: BackupKeys) -> Contents:
             "the backup is signed by a node that the VNF has never had; for a backup of another "
             "VNF, give its restore_keys"
         )
-    if not signatures.is_valid(parts.manifest, parts.signature, signer, NAMESPACE):
+    if not signatures.is_valid(text, signature, signer, NAMESPACE):
         raise BrokenBackup(f"the backup's signature is not one of node {node}")
-    if digests != (hashlib.sha256(parts.password).hexdigest(), parts.digest):
+    if digests != (hashlib.sha256(encrypted).hexdigest(), digest):
         raise BrokenBackup(f"the backup was changed after node {node} had signed it")
     if key not in keys.pairs:
         raise BrokenBackup("the backup is encrypted to a key that Tacker does not have")
     try:
-        password = keys.pairs[key].decrypt(parts.password)
+        password = keys.pairs[key].decrypt(encrypted)
     except ValueError:
         raise BrokenBackup("the backup's password cannot be decrypted") from None
     return Contents(release, pods, services, node, moment, key, password)
