@@ -192,18 +192,12 @@ def init(
     words += _ignored(keeps_cgroup_v1, *([_DATA_ARE_MEANT] if before else []))
     if not with_dns:
         words += ["--skip-phases", "addon/coredns"]
-    config = kubeadm_config.for_init(
-        host,
-        cluster,
-        read_version(host),
-        _make_token(host),
-        kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables),
-        keeps_cgroup_v1,
-        patches.folder(host, cluster),
-    )
+    release, token = read_version(host), _make_token(host)
+    proxy = kubeadm_config.kube_proxy(cluster, sets_conntrack, has_iptables)
+    config = kubeadm_config.for_init(host, cluster, release, token, proxy, keeps_cgroup_v1)
     first = kubelet_serving.beginning(host, cluster)
     words = [*before, *encryption.encrypting(is_new=True), *first, *words]
-    checked = kubeadm_config.for_validation(host, cluster, read_version(host))
+    checked = kubeadm_config.for_validation(host, cluster, release)
     if checked and validates and cluster.params.series.validates:
         words = [*_VALIDATE.command(f"{len(checked)}"), *words]
         config = Secret("...\n".join(part.reveal() for part in (*checked, config)))
@@ -253,7 +247,7 @@ def join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> None:
         words += _patch_options(cluster)
         if credentials.encryption:
             words = [*encryption.encrypting(is_new=False), *words]
-    config = kubeadm_config.for_join(host, cluster, credentials, patches.folder(host, cluster))
+    config = kubeadm_config.for_join(host, cluster, credentials)
     _run(host, cluster, "join", words, config)
 
 

@@ -13,6 +13,7 @@ from mgmt_drivers import package_yaml
 from mgmt_drivers.cluster.access.kubeconfig import by_token
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
+from mgmt_drivers.cluster.kubeadm import patches
 from mgmt_drivers.cluster.series import Series
 from mgmt_drivers.cluster.topology import API_PORT, group_of
 from mgmt_drivers.machine.host import Host
@@ -56,13 +57,8 @@ class JoinCredentials:
 
 
 def for_init(
-    host: Host,
-    cluster: Cluster,
-    release: str,
-    token: Secret,
-    proxy: Mapping[str, Any],
+    host: Host, cluster: Cluster, release: str, token: Secret, proxy: Mapping[str, Any],
     keeps_cgroup_v1: bool,
-    patches: str = "",
 ) -> Secret:
     """The configuration of ``kubeadm init`` on the first control-plane node.
 
@@ -70,12 +66,11 @@ def for_init(
         machines that join get one of their own
     :param proxy: the configuration of kube-proxy
     :param keeps_cgroup_v1: kubelets run on cgroup v1
-    :param patches: the folder of the node's patches, if it has any
     """
     first = {
         **_header(cluster, "InitConfiguration"),
         **_timeouts(cluster),
-        **_patches(patches),
+        **_patches(host, cluster),
         "bootstrapTokens": [{"token": token.reveal(), "ttl": "1s"}],
         "nodeRegistration": _registration(host, cluster),
         "localAPIEndpoint": _local_endpoint(host, cluster),
@@ -133,22 +128,18 @@ def for_validation(host: Host, cluster: Cluster, release: str) -> list[Secret]:
     ]
 
 
-def for_join(
-    host: Host, cluster: Cluster, credentials: JoinCredentials, patches: str = ""
-) -> Secret:
+def for_join(host: Host, cluster: Cluster, credentials: JoinCredentials) -> Secret:
     """The input of ``kubeadm join``: a kubeconfig, certificates, and the configuration.
 
     A control-plane node gets the file of the encryption after it, if there is one; each node gets
     kubelet's serving certificate. With the kubeconfig kubeadm trusts the CA without the ConfigMap
     cluster-info, which the cluster does not show to everybody (kubeadm's documentation, "File or
     HTTPS-based discovery").
-
-    :param patches: the folder of the node's patches, if it has any
     """
     config: dict[str, Any] = {
         **_header(cluster, "JoinConfiguration"),
         **_timeouts(cluster),
-        **_patches(patches),
+        **_patches(host, cluster),
         "nodeRegistration": _registration(host, cluster),
         "discovery": {"file": {"kubeConfigPath": _DISCOVERY}},
     }
@@ -252,7 +243,8 @@ def _timeouts(cluster: Cluster) -> dict[str, Any]:
     return {"timeouts": _TIMEOUTS} if cluster.params.series.has_v1beta4 else {}
 
 
-def _patches(folder: str) -> dict[str, Any]:
+def _patches(host: Host, cluster: Cluster) -> dict[str, Any]:
+    folder = patches.folder(host, cluster)
     return {"patches": {"directory": folder}} if folder else {}
 
 
