@@ -51,23 +51,23 @@ class SettingsTest(unittest.TestCase):
             ("1.32", True, True), ("1.37", True, True),
         ):
             made = params(version=series)
-            api = hardening.arguments("apiServer", made)
+            api = hardening.settings("apiServer", made)
             self.assertEqual(has_conditions, "authentication-config" in api, series)
-            self.assertEqual(has_seccomp, "seccompDefault" in hardening.kubelet_settings(made))
+            self.assertEqual(has_seccomp, "seccompDefault" in hardening.settings("kubelet", made))
             for component in ("apiServer", "controllerManager", "scheduler"):
-                self.assertEqual("false", hardening.arguments(component, made)["profiling"])
+                self.assertEqual("false", hardening.settings(component, made)["profiling"])
 
     def test_what_changes_what_workloads_may_do_is_asked_for(self) -> None:
         names = {"admission-control-config-file", "enable-admission-plugins"}
         for series in ("1.20", "1.37"):
             plain, cis = (params(version=series, hardening=value) for value in (None, CIS))
-            before = hardening.arguments("apiServer", plain)
-            after = hardening.arguments("apiServer", cis)
+            before = hardening.settings("apiServer", plain)
+            after = hardening.settings("apiServer", cis)
             self.assertEqual(names, after.keys() - before.keys())
             self.assertEqual(series != "1.20", "ExternalIPs" in after["enable-admission-plugins"])
             self.assertIn("NodeRestriction,", after["enable-admission-plugins"])
-            more = hardening.kubelet_settings(cis).keys() - hardening.kubelet_settings(plain).keys()
-            self.assertEqual({"protectKernelDefaults"}, more)
+            before, after = (hardening.settings("kubelet", made) for made in (plain, cis))
+            self.assertEqual({"protectKernelDefaults"}, after.keys() - before.keys())
 
     def test_the_pod_network_of_the_package_is_not_refused(self) -> None:
         *_, file = hardening.control_plane_files(params(version="1.37", hardening=CIS))
@@ -82,7 +82,7 @@ class SettingsTest(unittest.TestCase):
             made = params(version=series, hardening=asked)
             files = hardening.control_plane_files(made)
             self.assertEqual({"0600"}, {file.mode for file in files})
-            named = {value for value in hardening.arguments("apiServer", made).values()
+            named = {value for value in hardening.settings("apiServer", made).values()
                      if value.startswith("/") and not value.startswith("/var/log/")}
             self.assertEqual(named, {file.path for file in files} | {ENCRYPTION, _CA})
             mounted = {volume["mountPath"] for volume in hardening.volumes()}

@@ -164,7 +164,7 @@ class PoolParamsTest(RefusingTestCase):
                 made.leader, made, "v1.37.1", Secret("a.b"), {}, keeps_cgroup_v1=True
             )
             fields = [*yaml.safe_load_all(config.reveal())][2]
-            self.assertLess({*hardening.kubelet_settings(made.params)}, fields.keys())
+            self.assertLess({*hardening.settings("kubelet", made.params)}, fields.keys())
             values = self.with_pool(kubelet_config=fields)
             self.assertEqual(len(fields), len(self.errors(values)))
 

@@ -41,8 +41,9 @@ class _Setting:
 _PROFILING = _Setting("profiling", "false")
 # kubeadm's own value, and more.
 _PLUGINS = "NodeRestriction,AlwaysPullImages,EventRateLimit"
-# Arguments of the programs of the control plane, by the name of their part in ClusterConfiguration.
-_ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
+# Arguments of the programs of the control plane, by the name of their part in ClusterConfiguration,
+# and fields of KubeletConfiguration.
+_SETTINGS: Mapping[str, Sequence[_Setting]] = {
     "apiServer": (
         _PROFILING,
         _Setting("service-account-extend-token-expiration", "false"),
@@ -66,34 +67,33 @@ _ARGUMENTS: Mapping[str, Sequence[_Setting]] = {
         _Setting("terminated-pod-gc-threshold", "1000", is_cis=True),
     ),
     "scheduler": (_PROFILING,),
+    "kubelet": (
+        _Setting("podPidsLimit", 4096),
+        _Setting("streamingConnectionIdleTimeout", "4h0m0s"),
+        _Setting("tlsCipherSuites", [*_CIPHERS]),
+        _Setting("seccompDefault", True, since=25),
+        _Setting("protectKernelDefaults", True, is_cis=True),
+    ),
 }
-_KUBELET = (
-    _Setting("podPidsLimit", 4096),
-    _Setting("streamingConnectionIdleTimeout", "4h0m0s"),
-    _Setting("tlsCipherSuites", [*_CIPHERS]),
-    _Setting("seccompDefault", True, since=25),
-    _Setting("protectKernelDefaults", True, is_cis=True),
-)
 # The files of the folder, read when the module is imported, like scripts.
 _TEXTS = {
     f"{_FOLDER}/{name}": (resources.files(__package__ or "") / name).read_text()
     for name in ("audit-policy.yaml", "authentication.yaml", "admission.yaml")
 }
-_RESTRICT = Script(__package__, "restrict-files")
+# Of control-plane nodes; the folder that kubelet would make is open to all.
+LOG_FOLDER = File(f"{_AUDIT_LOGS}/", "", "0700")
+# Restricts the files of a node, after a command behind its own words.
+RESTRICT = Script(__package__, "restrict-files")
 _SET_KERNEL = Script(__package__, "kernel-defaults")
 
 
-def _known(settings: Sequence[_Setting], params: KubernetesParams) -> dict[str, Any]:
+def settings(component: str, params: KubernetesParams) -> dict[str, Any]:
+    """The settings of a program: of ``kubelet``, or by its part in ClusterConfiguration."""
     return {
         setting.name: setting.value
-        for setting in settings
+        for setting in _SETTINGS[component]
         if setting.since <= params.series.minor and (params.hardening or not setting.is_cis)
     }
-
-
-def arguments(component: str, params: KubernetesParams) -> dict[str, str]:
-    """The arguments of a program of the control plane, by its part in ClusterConfiguration."""
-    return _known(_ARGUMENTS[component], params)
 
 
 def volumes() -> list[dict[str, Any]]:
@@ -110,27 +110,12 @@ def volumes() -> list[dict[str, Any]]:
     ]
 
 
-def kubelet_settings(params: KubernetesParams) -> dict[str, Any]:
-    """The fields of KubeletConfiguration."""
-    return _known(_KUBELET, params)
-
-
 def set_kernel_defaults(host: Host, params: KubernetesParams) -> None:
     """Set what kubelet wants of a node's kernel, if kubelet may not do so."""
     if params.hardening:
         host.sudo(*_SET_KERNEL.command())
 
 
-def log_folder() -> File:
-    """The folder of the audit log on a control-plane node; kubelet's would be open to all."""
-    return File(f"{_AUDIT_LOGS}/", "", "0700")
-
-
 def control_plane_files(params: KubernetesParams) -> list[File]:
-    named = arguments("apiServer", params).values()
+    named = settings("apiServer", params).values()
     return [File(path, text, "0600") for path, text in _TEXTS.items() if path in named]
-
-
-def restricting() -> Sequence[str]:
-    """The command that restricts the files of a node, after a command behind its own words."""
-    return _RESTRICT.command()

@@ -387,7 +387,7 @@ def _prepare(host: Host, cluster: Cluster) -> None:
     hardening.set_kernel_defaults(host, cluster.params)
     wanted = []
     if cluster.is_control_plane(host):
-        wanted += [hardening.log_folder(), *hardening.control_plane_files(cluster.params)]
+        wanted += [hardening.LOG_FOLDER, *hardening.control_plane_files(cluster.params)]
         if cluster.params.series.reserves_etcd_storage:
             wanted.append(File(f"{_PATCHES}/etcd+strategic.yaml", _ETCD_PATCH))
     files.write_all(host, [*wanted, *patches.files(host, cluster)])
@@ -403,7 +403,7 @@ def _run(
     host: Host, cluster: Cluster, verb: str, words: Sequence[str], config: Secret
 ) -> None:
     facts.forget(host)
-    command = _run_command(host, cluster, verb, *hardening.restricting(), *words)
+    command = _run_command(host, cluster, verb, *hardening.RESTRICT.command(), *words)
     host.sudo(*command, stdin=config, timeout=_LIMIT, limit=LARGE_OUTPUT)
 
 

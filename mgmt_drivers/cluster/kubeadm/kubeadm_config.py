@@ -79,7 +79,7 @@ def for_init(
         **_KUBELET,
         "cgroupDriver": "systemd",
         "maxPods": _most_pods(cluster),
-        **hardening.kubelet_settings(cluster.params),
+        **hardening.settings("kubelet", cluster.params),
     }
     if keeps_cgroup_v1:
         kubelet["failCgroupV1"] = False
@@ -206,7 +206,7 @@ def _cluster(cluster: Cluster, release: str) -> dict[str, Any]:
     mask = {"node-cidr-mask-size": str(cluster.params.node_cidr_prefix)}
 
     def component(name: str, **others: str) -> dict[str, Any]:
-        arguments = {**hardening.arguments(name, cluster.params), **others}
+        arguments = {**hardening.settings(name, cluster.params), **others}
         return {"extraArgs": _extra_arguments(cluster, arguments)}
 
     fields = cluster.params.cluster_fields

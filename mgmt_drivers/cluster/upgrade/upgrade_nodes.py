@@ -44,7 +44,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
             kubelet.lead_to_load_balancer(host, cluster, release)
         kubeadm.upgrade_node(host, cluster)
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
-        host.sudo(*_RESTART.command(*hardening.restricting()), timeout=_RESTART_LIMIT)
+        host.sudo(*_RESTART.command(*hardening.RESTRICT.command()), timeout=_RESTART_LIMIT)
         node = _wait_for_kubelet(leader, name, release)
         if cluster.is_control_plane(host):
             # A kubelet of another series starts the static pods anew.
