@@ -71,7 +71,8 @@ def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
     leader = cluster.leader
     shown = _issue(leader, "serving", kubelet_serving.issuing(cluster, [host]))
     (issued,) = kubelet_serving.read_issued(leader, shown, cluster, [host]).values()
-    kubelet_serving.install(host, issued, "systemctl", "restart", "kubelet")
+    command = kubelet_serving.installing("systemctl", "restart", "kubelet")
+    host.sudo(*command, stdin=Secret(f"{issued.reveal()}---\n"))
     _wait_until_it_runs(host)
 
 

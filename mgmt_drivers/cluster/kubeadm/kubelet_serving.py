@@ -56,11 +56,6 @@ def installing(*words: str) -> Sequence[str]:
     return _SCRIPT.command("install", PKI, *words)
 
 
-def install(host: Host, issued: Secret, *words: str) -> None:
-    """Give kubelet a certificate, and run words on the machine."""
-    host.sudo(*installing(*words), stdin=Secret(issued.reveal() + _END))
-
-
 def beginning(host: Host, cluster: Cluster) -> Sequence[str]:
     """The beginning of a command that makes a cluster, whose first kubelet has a certificate."""
     return _SCRIPT.command("begin", PKI, cluster.name(host), cluster.address(host))
