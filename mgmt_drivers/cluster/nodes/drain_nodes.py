@@ -1,15 +1,12 @@
 """Drain the nodes that are to leave, and uncordon those that are not any more."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import draining, kubectl
+from mgmt_drivers.cluster.nodes.draining import Nodes
 from mgmt_drivers.engine.phase import Change, NamedChange
-from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
-
-Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
 
 class UncordonNodes(NamedChange[Cluster]):
@@ -36,8 +33,7 @@ class UncordonNodes(NamedChange[Cluster]):
 class DrainNodes(Change[Cluster, Nodes]):
     """Cordon the ready nodes that leave, and drain them; PodDisruptionBudgets are respected.
 
-    A node that is not ready has nobody to stop its pods. When one cannot be drained, all are
-    uncordoned but those that others had cordoned, and a node on which evicted pods still end.
+    A node that is not ready has nobody to stop its pods.
     """
 
     title = "drain nodes"
@@ -52,21 +48,4 @@ class DrainNodes(Change[Cluster, Nodes]):
         return ", ".join(ready)
 
     def act(self, host: Host, cluster: Cluster, ready: Nodes) -> None:
-        # Nodes that an earlier attempt cordoned are ours to uncordon, too.
-        own = [name for name, node in ready.items() if _is_open(node)]
-        try:
-            # All before any is drained: no pod is to be moved twice.
-            for name in own:
-                kubectl.cordon(host, name, kubectl.LEAVING)
-            for name in ready:
-                draining.drain(host, name, cluster.params.drain_timeout)
-        except MgmtDriverError as error:
-            closed = error.node if isinstance(error, draining.PodsEnding) else None
-            for name in own:
-                if name != closed:
-                    draining.uncordon(host, name)
-            raise
-
-
-def _is_open(node: Mapping[str, Any]) -> bool:
-    return not node["spec"].get("unschedulable") or kubectl.why_cordoned(node) == kubectl.LEAVING
+        draining.drain(host, ready, kubectl.LEAVING, cluster.params.drain_timeout)

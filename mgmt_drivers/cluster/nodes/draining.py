@@ -1,4 +1,4 @@
-"""Drain a node: as long as it lives, and as long as its pods may take."""
+"""Drain nodes: each as long as it lives, and as long as its pods may take."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +9,8 @@ from mgmt_drivers.errors import CommandFailed, DrainFailed, MgmtDriverError
 from mgmt_drivers.machine.host import Host
 
 LOG = logging.getLogger(__name__)
+
+Nodes = Mapping[str, Mapping[str, Any]]  # Node objects by name
 
 # Seconds for a pod to be evicted, besides its own time to end.
 _MARGIN = 300.0
@@ -41,7 +43,35 @@ class _Pod(NamedTuple):
         return f"{self.namespace}/{self.name} of {self.owner} ({state})"
 
 
-def drain(host: Host, name: str, longest: float) -> None:
+def drain(host: Host, nodes: Nodes, what_for: str, longest: float) -> None:
+    """Cordon nodes, and drain them; when one cannot be drained, all are uncordoned.
+
+    Nodes that others have cordoned stay cordoned, and so do a node on which an upgrade has failed,
+    and one on which evicted pods still end.
+
+    :param what_for: ``LEAVING`` or ``UPGRADE``
+    """
+    own = [name for name, node in nodes.items() if _is_open(node)]
+    try:
+        # All before any is drained: no pod is to be moved twice.
+        for name in own:
+            kubectl.cordon(host, name, what_for)
+        for name in nodes:
+            _drain(host, name, longest)
+    except MgmtDriverError as error:
+        closed = error.node if isinstance(error, PodsEnding) else None
+        for name in own:
+            if name != closed:
+                _uncordon(host, name)
+        raise
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    """Whether a node is open, or an earlier attempt has cordoned it: it is ours to uncordon."""
+    return not node["spec"].get("unschedulable") or kubectl.why_cordoned(node) == kubectl.LEAVING
+
+
+def _drain(host: Host, name: str, longest: float) -> None:
     """Evict the pods of a node; PodDisruptionBudgets are respected.
 
     The limit is the longest time that a pod may take to end, and a margin, counted anew whenever a
@@ -81,7 +111,7 @@ def drain(host: Host, name: str, longest: float) -> None:
     raise DrainFailed(f"{text}{advice}, and retry the operation")
 
 
-def uncordon(host: Host, name: str) -> None:
+def _uncordon(host: Host, name: str) -> None:
     """Undo a cordon after a failure, which must not be hidden."""
     try:
         kubectl.uncordon(host, name)

@@ -1,6 +1,5 @@
 """Upgrade nodes, each drained: kubeadm's part, the packages, kubelet."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
@@ -12,7 +11,6 @@ from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.cluster.upgrade.releases import predict_release
 from mgmt_drivers.engine.phase import HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
-from mgmt_drivers.errors import MgmtDriverError
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
 
@@ -39,7 +37,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
         node = kubectl.list_nodes(leader)[name]
         if kubectl.kubelet_release(node) == release and not kubectl.why_cordoned(node):
             return UNCHANGED
-        _drain(leader, name, node, cluster.params.drain_timeout)
+        draining.drain(leader, {name: node}, kubectl.UPGRADE, cluster.params.drain_timeout)
         if cluster.topology.is_ha and cluster.is_control_plane(host):
             kubelet.lead_to_load_balancer(host, cluster, release)
         kubeadm.upgrade_node(host, cluster)
@@ -64,22 +62,6 @@ class UpgradeWorkers(_UpgradeNodes):
     """Upgrade a worker."""
 
     title = "upgrade workers"
-
-
-def _drain(leader: Host, name: str, node: Mapping[str, Any], longest: float) -> None:
-    """Cordon and drain a node; one that cannot be drained is as it was before.
-
-    A node on which evicted pods still end stays cordoned.
-    """
-    is_open = not node["spec"].get("unschedulable")
-    if is_open:
-        kubectl.cordon(leader, name, kubectl.UPGRADE)
-    try:
-        draining.drain(leader, name, longest)
-    except MgmtDriverError as error:
-        if is_open and not isinstance(error, draining.PodsEnding):
-            draining.uncordon(leader, name)
-        raise
 
 
 def _wait_for_kubelet(leader: Host, name: str, release: str) -> dict[str, Any]:
