@@ -159,11 +159,11 @@ def cordon(host: Host, node: str, what_for: str) -> None:
 
     :param what_for: ``LEAVING`` or ``UPGRADE``
     """
-    _patch(host, node, {_CORDONED: what_for}, unschedulable=True)
+    patch(host, "node", node, patch=_scheduling(what_for, True))
 
 
 def uncordon(host: Host, node: str) -> None:
-    _patch(host, node, {_CORDONED: None}, unschedulable=None)
+    patch(host, "node", node, patch=_scheduling(None, None))
 
 
 def why_cordoned(node: Mapping[str, Any]) -> str:
@@ -258,11 +258,9 @@ def state_of(thing: Mapping[str, Any] | None) -> str:
     return READY if ready.get("status") == "True" else words.rstrip(".")
 
 
-def _patch(
-    host: Host, node: str, annotations: Mapping[str, str | None], unschedulable: bool | None
-) -> None:
-    body = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
-    patch(host, "node", node, patch=body)
+def _scheduling(what_for: str | None, unschedulable: bool | None) -> Mapping[str, Any]:
+    annotations = {_CORDONED: what_for}
+    return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": unschedulable}}
 
 
 def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
