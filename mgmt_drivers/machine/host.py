@@ -59,16 +59,10 @@ class Host:
         return self.session.run(argv, stdin=stdin, sudo=True, timeout=timeout, limit=limit).stdout
 
     def ask(
-        self,
-        *argv: str,
-        stdin: Stdin = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        limit: int = DEFAULT_OUTPUT,
+        self, *argv: str, timeout: float = DEFAULT_TIMEOUT, limit: int = DEFAULT_OUTPUT
     ) -> Result:
         """Run a command as root whose exit status is an answer, not an error."""
-        return self.session.run(
-            argv, stdin=stdin, sudo=True, check=False, timeout=timeout, limit=limit
-        )
+        return self.session.run(argv, sudo=True, check=False, timeout=timeout, limit=limit)
 
     def ask_until_ok(self, *argv: str, within: float, what: str) -> None:
         """Ask until the command succeeds, which shows ``what``; raises WaitTimeout."""

@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mgmt_drivers.clock import NotYet
@@ -13,7 +13,7 @@ from mgmt_drivers.machine import answers
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.proxied import without_proxy
 from mgmt_drivers.machine.script import Script
-from mgmt_drivers.ssh.session import LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
+from mgmt_drivers.ssh.session import DEFAULT_OUTPUT, LARGE_OUTPUT, LIST_OUTPUT, Result, Stdin
 
 # The machine's own apiserver, not the virtual IP, which may sit on a machine that fails. kubectl
 # reaches a loopback address without a proxy.
@@ -46,8 +46,7 @@ def get(host: Host, *words: str, stdin: Stdin = None) -> dict[str, Any]:
         if not result.ok:
             raise CommandFailed(f"kubectl {' '.join(command)}", result.status, result.complaint)
 
-    argv = (*_KUBECTL, *command)
-    ask = functools.partial(host.ask, *argv, stdin=stdin, timeout=_LIMIT, limit=LARGE_OUTPUT)
+    ask = _asking(host, (*_KUBECTL, *command), stdin, _LIMIT, LARGE_OUTPUT, check=False)
     return json.loads(transient.retry(host.clock, ask, check).stdout or "{}")
 
 
@@ -89,7 +88,7 @@ def compare(host: Host, manifest: str) -> Comparison:
             raise CommandFailed("kubectl diff", result.status, result.complaint)
 
     argv = _COMPARE.command(MANAGER, *_KUBECTL)
-    ask = functools.partial(host.ask, *argv, stdin=manifest, timeout=2 * _LIMIT)
+    ask = _asking(host, argv, manifest, 2 * _LIMIT, DEFAULT_OUTPUT, check=False)
     seen = transient.retry(host.clock, ask, check)
     conflict = seen.complaint if seen.status > 1 and "conflict" in seen.complaint else ""
     return Comparison(seen.stdout.split(), seen.ok, conflict)
@@ -124,7 +123,7 @@ def delete_all(host: Host, manifest: str) -> None:
 def rewrite(host: Host, kind: str) -> None:
     """Write all objects of a kind as they are: the API encrypts them as it is told to now."""
     argv = _REWRITE.command(kind, *_KUBECTL)
-    transient.retry(host.clock, functools.partial(host.sudo, *argv, timeout=_REWRITE_LIMIT))
+    transient.retry(host.clock, _asking(host, argv, None, _REWRITE_LIMIT, DEFAULT_OUTPUT))
 
 
 def delete_pods(host: Host, namespace: str, selector: str, node: str) -> None:
@@ -264,6 +263,14 @@ def _scheduling(what_for: str | None, unschedulable: bool | None) -> Mapping[str
 
 
 def _run(host: Host, *words: str, stdin: Stdin = None, limit: float = _LIMIT) -> str:
-    argv = (*_KUBECTL, *words)
-    run = functools.partial(host.sudo, *argv, stdin=stdin, timeout=limit, limit=LIST_OUTPUT)
-    return transient.retry(host.clock, run)
+    ask = _asking(host, (*_KUBECTL, *words), stdin, limit, LIST_OUTPUT)
+    return transient.retry(host.clock, ask).stdout
+
+
+def _asking(
+    host: Host, argv: Sequence[str], stdin: Stdin, timeout: float, limit: int, check: bool = True
+) -> Callable[[], Result]:
+    """The call that runs a command, to be repeated while its error passes."""
+    return functools.partial(
+        host.session.run, argv, stdin=stdin, sudo=True, check=check, timeout=timeout, limit=limit
+    )
