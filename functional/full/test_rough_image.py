@@ -112,7 +112,9 @@ class RoughImage(UpgradeScenario):
         name = self.node_name(worker)
         before = self.ready_at(name)
         with step(f"reboot {worker.address}"):
-            worker.reboot()
+            worker.run("sudo systemctl reboot", check=False)
+            worker.await_shutdown()  # a container's boot has the id of the host's
+            worker.await_login()
             # The cluster holds a node that is gone to be ready for 40 seconds.
             wait.until(
                 lambda: self.ready_at(name),

@@ -115,7 +115,7 @@ class Remote:
         wait.until(self._boot_id, lambda answer: not _is_boot_id(answer), limit, what)
 
     def reboot(self, limit: float = 300) -> None:
-        """Reboot the machine, and wait for a login after that."""
+        """Reboot a machine that has a kernel of its own, and wait for a login after that."""
         before = self.run(_SHOW_BOOT_ID)
         self.run("sudo systemctl reboot", check=False)
 

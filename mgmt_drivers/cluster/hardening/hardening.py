@@ -80,7 +80,7 @@ _TEXTS = {
     f"{_FOLDER}/{name}": (resources.files(__package__ or "") / name).read_text()
     for name in ("audit-policy.yaml", "authentication.yaml", "admission.yaml")
 }
-# Of control-plane nodes; the folder that kubelet would make is open to all.
+# The folder of the audit log on control-plane nodes; one that kubelet makes is open to all.
 LOG_FOLDER = File(f"{_AUDIT_LOGS}/", "", "0700")
 # Restricts the files of a node, after a command behind its own words.
 RESTRICT = Script(__package__, "restrict-files")

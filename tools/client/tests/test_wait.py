@@ -1,4 +1,4 @@
-"""What is repeated in a thread while something else happens."""
+"""An act that is repeated in a thread while a block runs."""
 
 import threading
 import unittest
