@@ -16,6 +16,7 @@ _LOCKED = (
     "Could not get lock", "Unable to lock", "is held by process", "is locked by another process",
     "was locked by ",
 )
+_INTERRUPTED = "dpkg was interrupted"  # apt's word for what `dpkg --configure -a` ends
 _NO_QUESTIONS = ("env", "DEBIAN_FRONTEND=noninteractive")
 # needrestart, which Ubuntu's apt runs, would restart services.
 _NO_RESTARTS = ("NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l")
@@ -61,7 +62,6 @@ def install(host: Host, names: Sequence[str]) -> None:
     absent = find_missing(host, names)
     if not absent:
         return
-    repair(host)
     try:
         run(host, *_APT, "update", "-o", "APT::Update::Error-Mode=any")
         run(host, *_APT, "install", "-y", "--no-install-recommends", *absent)
@@ -86,16 +86,22 @@ def repair(host: Host) -> None:
 
 
 def run(host: Host, *argv: str, timeout: float = _INSTALL_LIMIT) -> None:
-    """Run a command that calls apt, and repeat it while another program holds apt's lock."""
-    tail = ""
+    """Run a command that calls apt, and repeat it while another program holds apt's lock.
+
+    If an earlier transaction of dpkg was interrupted, it is ended, and the command repeated once.
+    """
+    tail, is_repaired = "", False
     for _ in host.clock.attempts(_LOCK_LIMIT):
         try:
             host.sudo(*argv, timeout=timeout, limit=LARGE_OUTPUT)
             return
         except CommandFailed as error:
-            if not any(text in error.tail for text in _LOCKED):
-                raise
             tail = error.tail
+            if _INTERRUPTED in tail and not is_repaired:
+                repair(host)
+                is_repaired = True
+            elif not any(text in tail for text in _LOCKED):
+                raise
     raise WaitTimeout(
         f"another program has held apt's lock for more than {_LOCK_LIMIT:g} s: {tail}. Wait until "
         "it ends, then retry the operation"

@@ -215,7 +215,6 @@ class PackagesTest(HostTest):
     def test_what_is_missing_is_installed(self) -> None:
         listed = "installed a\nconfig-files b\n"
         self.session.expect("sudo", "dpkg-query", status=1, stdout=listed)
-        self.session.expect(*self.DPKG)
         self.session.expect(*self.APT)
         self.session.expect(*self.APT)
         packages.install(self.host, ["a", "b", "c"])
@@ -225,7 +224,6 @@ class PackagesTest(HostTest):
 
     def test_a_held_lock_is_waited_for(self) -> None:
         self.session.expect("sudo", "dpkg-query")
-        self.session.expect(*self.DPKG)
         self.session.expect(*self.APT, status=100, stderr="E: Could not get lock /var/lib/apt")
         self.session.expect(*self.APT)
         self.session.expect(*self.APT)
@@ -233,13 +231,25 @@ class PackagesTest(HostTest):
 
     def test_no_way_to_the_sources(self) -> None:
         self.session.expect("sudo", "dpkg-query")
-        self.session.expect(*self.DPKG)
         self.session.expect(*self.APT, status=100, stderr="Temporary failure resolving")
         with self.assertRaisesRegex(
             MgmtDriverError, "cannot install a .* Temporary failure resolving"
         ):
             packages.install(self.host, ["a"])
 
+
+    def test_an_interrupted_transaction_is_ended_once(self) -> None:
+        said = "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct it."
+        self.session.expect(*self.APT, status=100, stderr=said)
+        self.session.expect(*self.DPKG)
+        self.session.expect(*self.APT, status=100, stderr="E: Could not get lock /var/lib/dpkg")
+        self.session.expect(*self.APT)
+        packages.run(self.host, *self.APT[1:])
+        self.session.expect(*self.APT, status=100, stderr=said)
+        self.session.expect(*self.DPKG)
+        self.session.expect(*self.APT, status=100, stderr=said)
+        with self.assertRaisesRegex(MgmtDriverError, "dpkg was interrupted"):
+            packages.run(self.host, *self.APT[1:])
 
     def test_dpkg_does_not_run_beside_another(self) -> None:
         for words in ("dpkg frontend lock was locked by another process with pid 7",

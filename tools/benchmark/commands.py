@@ -116,8 +116,8 @@ def _heal() -> Iterator[tuple[str, Count]]:
 
 def _upgrade() -> Iterator[tuple[str, Count]]:
     count = Count()
-    with _cloud(kubernetes_version=_OLD) as cloud:
-        cloud.world.have(f"v{_OLD}")
+    with _cloud(is_clustered=False, kubernetes_version=_OLD) as cloud:
+        cloud.instantiate(cloud.services())
         with _counted(cloud, count) as services:
             modify.modify(cloud.request(), services, cloud.vims, {"kubernetes_version": _NEW})
     yield "upgrade", count

@@ -61,7 +61,6 @@ def install(host: Host, source: Helm, has_proxy: bool) -> None:
 
 def _run_script(host: Host, has_proxy: bool) -> None:
     words = ("flock", _LOCK, _SCRIPT)
-    packages.repair(host)
     try:
         packages.run(host, *(through_proxy(words) if has_proxy else words))
     except CommandFailed as error:

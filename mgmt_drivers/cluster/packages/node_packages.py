@@ -1,5 +1,6 @@
 """The packages of a node: those of the VNF package's script, and what the driver needs besides."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -38,15 +39,10 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
     :param changes: settings in the place of those for a machine that is to join
     :raises MgmtDriverError: with what it printed last
     """
-    key = cluster.params.package_repository.read_key()
-    keys = [File(_KEY, key)] if key is not None else []
-    files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
-    # Packages that the image brought, at whatever version, stay as they are.
-    extra = packages.find_missing(host, needed(host, cluster))
+    extra = host.once(_SCRIPT, functools.partial(_give_script, host, cluster))
     whose = {} if kubeadm.is_member(host) else {"IS_NODE": "no"}
     wanted = {**whose, **settings(host, cluster, extra), **changes}
     words = [f"{k}={v}" for k, v in wanted.items()]
-    packages.repair(host)
     kubeadm.forget_version(host)
     try:
         packages.run(host, "flock", _LOCK, "env", *words, _SCRIPT, timeout=_LIMIT)
@@ -56,6 +52,15 @@ def run_script(host: Host, cluster: Cluster, **changes: str) -> None:
             "sources, give it a way to them (a route, or the parameter proxy), or an image that "
             f"has the packages. {error}"
         ) from error
+
+
+def _give_script(host: Host, cluster: Cluster) -> Sequence[str]:
+    """Write the script on a machine; returns the packages that it is to install besides."""
+    key = cluster.params.package_repository.read_key()
+    keys = [File(_KEY, key)] if key is not None else []
+    files.write_all(host, [File(_SCRIPT, cluster.params.script.read_bytes(), "0755"), *keys])
+    # Packages that the image brought, at whatever version, stay as they are.
+    return packages.find_missing(host, needed(host, cluster))
 
 
 def repository_url(host: Host, cluster: Cluster) -> str:
