@@ -18,10 +18,10 @@ START = (
     ("check the etcd quorum", "cut", "endpoint status"),
     ("save labels and taints", "fails", "kubectl .* get nodes"),
     ("drain nodes", "cut", "kubectl .* drain"),
+    ("configure the load balancer", "fails", "haproxy -c"),
     ("remove etcd members", "fails", "snapshot save"),
     ("remove etcd members", "cut", "member remove"),
     ("remove nodes", "cut", "kubectl .* delete node"),
-    ("configure the load balancer", "fails", "haproxy -c"),
 )
 END = (
     ("install packages", "cut", "install_k8s_cluster"),

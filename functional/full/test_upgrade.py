@@ -25,7 +25,7 @@ FAULTS = (
     ("upgrade control-plane nodes", "cut", "kubeadm upgrade node"),
     ("upgrade control-plane nodes", "fails", "systemctl restart kubelet"),
     ("give the login user a kubeconfig", "fails", "give-kubeconfig /var"),
-    ("upgrade workers", "cut", "kubectl .* patch"),
+    ("upgrade workers", "cut", "kubectl .* patch node worker-"),
     # Not the script that installs kubeadm alone, which KUBERNETES_PACKAGES names at last.
     ("upgrade workers", "cut", "NODE_ROLE=worker .*EXTRA_PACKAGES=[^=]*install_k8s_cluster"),
     ("verify the virtual IP", "cut", "16443 .* --raw /readyz"),

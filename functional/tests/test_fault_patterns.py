@@ -1,8 +1,12 @@
-"""The faults that scenarios inject: on the simulated cluster, each strikes a command."""
+"""The faults that scenarios inject: on the simulated cluster, each strikes a command.
+
+A scenario with a table retries one operation, and each retry must meet the next fault: one that
+names a command of an earlier phase, which is done already, would strike nothing.
+"""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from functional.faults import REPLACED
 from functional.full import (
@@ -14,14 +18,22 @@ from functional.full import (
     test_upgrade,
     test_upgrade_troubles,
 )
-from mgmt_drivers.errors import MgmtDriverError
+from mgmt_drivers.engine.services import Services
+from mgmt_drivers.errors import ConnectionFailed, MgmtDriverError
+from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.operations import modify
 from mgmt_drivers.testing import made_certificates
-from mgmt_drivers.testing.simulated_cloud import MASTERS, WORKERS, SimulatedClusterTest
+from mgmt_drivers.testing.simulated_cloud import (
+    MASTERS,
+    WORKERS,
+    SimulatedClusterTest,
+    no_fault,
+)
 from mgmt_drivers.testing.simulation import SimulatedSession
 from mgmt_drivers.tests.test_changes import ALL
 
-Faults = Sequence[tuple[str, str, str]]
+Fault = tuple[str, str, str]  # the phase, the kind and the pattern of the command
+Faults = Sequence[Fault]
 
 
 class FaultPatternsTest(SimulatedClusterTest):
@@ -37,26 +49,59 @@ class FaultPatternsTest(SimulatedClusterTest):
             with self.subTest(phase=phase, pattern=pattern):
                 self.assertTrue(any(re.search(pattern, line, re.DOTALL) for line in self.lines))
 
-    def heal(self, address: str) -> None:
+    def assert_each_fails(self, faults: Faults, operation: Callable[[Services], None]) -> None:
+        """Let each fault strike once on each machine, a retry after the other."""
+        for fault in faults:
+            with self.subTest(fault=fault):
+                self.fail_once(fault, operation)
+
+    def fail_once(self, fault: Fault, operation: Callable[[Services], None]) -> None:
+        phase, kind, pattern = fault
+        struck: set[str] = set()
+
+        def strike(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if session.machine.name in struck or not re.search(pattern, " ".join(argv), re.DOTALL):
+                return
+            struck.add(session.machine.name)
+            session.broken = True
+            raise ConnectionFailed("injected fault")
+
+        hooks = (no_fault, strike) if kind == "cut" else (strike, no_fault)
+        with self.assertRaisesRegex(MgmtDriverError, f"phase '{phase}'.*injected fault"):
+            operation(self.services(*hooks))
+
+    def heal(self, address: str, start: Faults, end: Faults) -> None:
+        """Heal a machine: each fault, in one hook and the other, and then no more."""
         self.build()
         machine = self.machine(address)
         name = machine.name
         self.world.nodes[name]["metadata"]["labels"]["rack"] = "r7"
         node = machine.node
-        self.heal_start(self.request(node.vnfc_id), self.services(self.note))
+        request = self.request(node.vnfc_id)
+        self.assert_each_fails(start, lambda services: self.heal_start(request, services))
+        self.heal_start(request, self.services(self.note))
         self.replaced(node)
-        self.heal_end(self.request(node.vnfc_id), self.services(self.note))
+        request = self.request(node.vnfc_id)
+        for fault in end:
+            self.assert_each_fails([fault], lambda services: self.heal_end(request, services))
+            if fault is REPLACED:  # as the scenario does, whose image has the packages
+                new = self.machine(address)
+                for name in ("installed", "registries"):
+                    new.files.pop(f"{STATE_FOLDER}/{name}", None)
+                new.images.clear()
+        self.heal_end(request, self.services(self.note))
 
     def test_heal_of_a_worker(self) -> None:
-        self.heal(WORKERS[0])
-        table = [*test_faults.START, REPLACED, *test_faults.END]
-        faults = test_faults.faults_of(table, "workerNode")
-        self.assert_each_strikes([test_faults.START_OF_WORKER, *faults])
+        start = test_faults.faults_of(test_faults.START, "workerNode")
+        end = test_faults.faults_of([REPLACED, *test_faults.END], "workerNode")
+        self.heal(WORKERS[0], [test_faults.START_OF_WORKER, *start], end)
 
     def test_heal_of_a_master(self) -> None:
-        self.heal(MASTERS[0])
-        others = (REPLACED, test_replace.FAULT, test_troubles.BEFORE_JOIN)
-        self.assert_each_strikes([*test_faults.START, *others, *test_faults.END])
+        self.heal(MASTERS[0], test_faults.START, [REPLACED, *test_faults.END])
+
+    def test_heal_without_faults(self) -> None:
+        self.heal(MASTERS[0], [], [])
+        self.assert_each_strikes([REPLACED, test_replace.FAULT, test_troubles.BEFORE_JOIN])
 
     def test_upgrade(self) -> None:
         others = {key: value for key, value in self.params.items() if key != "helm"}
@@ -64,8 +109,21 @@ class FaultPatternsTest(SimulatedClusterTest):
         self.build()
         self.world.have("v1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
+
+        def upgrade(services: Services) -> None:
+            modify.modify(self.request(), services, self.vims, wanted)
+
+        self.assert_each_fails(test_upgrade.FAULTS, upgrade)
+        upgrade(self.services())
+
+    def test_upgrade_without_faults(self) -> None:
+        others = {key: value for key, value in self.params.items() if key != "helm"}
+        self.params = {**others, "kubernetes_version": "1.36.4"}
+        self.build()
+        self.world.have("v1.36.4")
+        wanted = {"kubernetes_version": "1.37.2"}
         modify.modify(self.request(), self.services(self.note), self.vims, wanted)
-        self.assert_each_strikes([*test_upgrade.FAULTS, test_upgrade_troubles.FAULT])
+        self.assert_each_strikes([test_upgrade_troubles.FAULT])
 
     def test_changes(self) -> None:
         others = {key: value for key, value in self.params.items() if key != "helm"}
