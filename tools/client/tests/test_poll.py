@@ -1,6 +1,7 @@
 """Polls of an API that ends connections, and that refuses."""
 
 import contextlib
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -102,3 +103,30 @@ class KeepAskingTest(unittest.TestCase):
         with poll.keep_asking(url) as seen:
             wait.until(lambda: seen.most_in_a_row, lambda n: n > 3, 30, "failures")
         self.assertEqual(seen.requests, len(seen.failures))
+
+    def test_polls_of_readiness(self) -> None:
+        with self.serving(200, 503, 200, 0) as server:
+            url = f"https://127.0.0.1:{server.server_port}"
+            with poll.poll_api(url) as seen:
+                wait.until(lambda: server.requests, lambda n: n > 8, 30, "requests")
+        failures = [*seen.answers.failures, *seen.readiness.failures]
+        self.assertEqual(2, len(failures))
+        self.assertLessEqual(server.requests, server.connections)
+
+
+class LostConnectionTest(unittest.TestCase):
+    def test_a_connection_that_nobody_accepts_is_tried_again_soon(self) -> None:
+        """As while a virtual IP moves: the kernel itself tries again after a second."""
+        with socket.socket() as full, contextlib.ExitStack() as waiting:
+            full.bind(("127.0.0.1", 0))
+            full.listen(0)
+            for _ in range(2):  # nobody accepts them, and there is no room for another one
+                client = waiting.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(full.getsockname())
+            with (
+                mock.patch.object(poll, "log"),
+                poll.keep_asking("https://127.0.0.1:{1}".format(*full.getsockname())) as seen,
+            ):
+                wait.until(lambda: seen.most_in_a_row, lambda n: n > 1, 30, "failures")
+        self.assertLess(seen.longest / len(seen.failures), 1)
