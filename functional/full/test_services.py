@@ -78,8 +78,9 @@ class KilledServices(Scenario):
         connection, since = cloud(), dict[str, float]()  # of the thread
 
         def watch() -> None:
-            # The service that was killed may be away yet; Heat's answer then has no stacks.
-            with contextlib.suppress(SDKException, ClientException, KeyError):
+            # The service that was killed may be away yet; Heat's answer then has no stacks, or is
+            # no JSON.
+            with contextlib.suppress(SDKException, ClientException, KeyError, ValueError):
                 delete_forgotten_servers(connection, vnf, since)
 
         with wait.meanwhile(watch, 5):

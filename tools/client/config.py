@@ -14,6 +14,7 @@ from mgmt_drivers.cluster.series import DEFAULT_VERSION
 from tools.client.errors import ClientError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# A service may close a connection that it has kept open, just when it is used again.
 _RETRIES = 2
 T = TypeVar("T")
 
@@ -99,7 +100,6 @@ def cloud() -> Connection:
     :raises ClientError: if they name none
     """
     try:
-        # A service may close a connection that it has kept open, just when it is used again.
         return openstack.connect(connect_retries=_RETRIES)
     except MissingRequiredOptions as error:
         raise ClientError(
@@ -118,4 +118,5 @@ def tacker(connection: Connection, version: str = "1") -> TackerClient:
         session=connection.session,
         service_type="nfv-orchestration",
         region_name=connection.config.get_region_name() or None,
+        connect_retries=_RETRIES,
     )

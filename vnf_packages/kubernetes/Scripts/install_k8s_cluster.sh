@@ -15,7 +15,8 @@
 #   IMAGE_REPOSITORY     where Kubernetes' images lie; empty: kubeadm's default
 #   EXTRA_PACKAGES       what the driver needs besides, separated by spaces
 #   IS_NODE              no: the machine is no node yet, though its image may be made from one
-# The driver has configured a proxy, if any, and ended a transaction of dpkg that was broken off.
+# The driver has configured a proxy, if any. If dpkg says that it was interrupted, the driver ends
+# its transaction and runs this script again.
 set -euo pipefail
 : "${NODE_ROLE:?}" "${CONTAINER_RUNTIME:?}" "${KUBERNETES_VERSION:?}" "${PACKAGE_REPOSITORY:?}"
 
