@@ -109,12 +109,15 @@ class SelfHealing(MonitoredScenario):
         self.assertEqual(_NODES[MASTER], len(hosts), f"hosts of the masters: {hosts}")
 
     def await_calm(self, vnf: Vnf) -> None:
-        self.prometheus.await_calm(vnf.id, sum(_NODES.values()), 300)
+        whole = sum(_NODES.values())
+        nodes = wait.until(self.kept.nodes, lambda seen: len(seen) == whole, 60, "the nodes")
+        self.prometheus.await_calm(vnf.id, nodes, 300)
 
     def check_reboot(self, vnf: Vnf) -> None:
         """A machine that comes back by itself is not replaced."""
+        machines = _REBOOT.choose(self.site, self.chance)
         watch = Watch(vnf, self.prometheus)
-        with node_faults.strike(_REBOOT, self.site, self.chance):
+        with _REBOOT.strike(self.site, machines):
             with step(f"see that nothing is healed for {_QUIET} s"):
                 time.sleep(_QUIET)
             self.assertEqual([], watch.occurrences())
@@ -137,13 +140,10 @@ class SelfHealing(MonitoredScenario):
 
     def check_heal(self, vnf: Vnf, fault: Fault) -> Times:
         """Tacker replaces the machine that the fault has struck, and no other one."""
-        before = self.server_ids()
+        before, machines = self.server_ids(), fault.choose(self.site, self.chance)
         with self.kept.writing(), poll_api(self.vim_before.auth_url) as seen:
             watch = Watch(vnf, self.prometheus)
-            with (
-                step(f"{fault.name}, healed by nobody"),
-                node_faults.strike(fault, self.site, self.chance) as machines,
-            ):
+            with step(f"{fault.name}, healed by nobody"), fault.strike(self.site, machines):
                 times = watch.await_heal(machines, _LIMIT)
         self.assertEqual({m.server_id for m in machines}, before - self.server_ids())
         log(f"{fault.name}: {times}; silence of the API {seen.readiness.longest:.1f} s")

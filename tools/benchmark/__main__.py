@@ -1,5 +1,6 @@
 """Measures the drivers on simulated machines; self-heal and operations: clusters on a cloud."""
 
+import signal
 import sys
 
 from tools import command
@@ -29,6 +30,8 @@ def main() -> int:
     options = parser.parse_args()
     on_cloud = {"self-heal": self_heal.run, "operations": operations.run}
     if options.subject in on_cloud:
+        # A job of a shell's background ignores SIGINT; the end removes what was made.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(command.UNKNOWN))
         try:
             return on_cloud[options.subject](options)
         except (ClientError, CloudError, TimeoutError) as error:

@@ -10,11 +10,12 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from openstack.connection import Connection
+from tackerclient.common.exceptions import TackerClientException
 from tackerclient.v1_0.client import Client
 
 from tools.client import clusters, kubernetes_source, monitoring, node_faults, wait
@@ -29,11 +30,12 @@ from tools.client.node_faults import FAULTS, HARMLESS, MASTER, WORKER, Fault, Ma
 from tools.client.packages import image_overlay, kubernetes_csar
 from tools.client.poll import poll_api
 from tools.client.requests import load_request
-from tools.client.self_heal import Watch, error_of, strangers
+from tools.client.self_heal import Watch, error_of, is_refused, seconds, strangers, vnfcs_of
 from tools.command import free_text, output_file, whole
 
-_HEAL_LIMIT, _CALM_LIMIT = 900, 600  # seconds
-_QUIET = 180  # seconds after a harmless fault, in which a heal would begin
+_HEAL_LIMIT, _CALM_LIMIT, _NODES_LIMIT, _HELP_LIMIT = 900, 600, 300, 1800  # seconds
+# Seconds after a harmless fault in which a heal would begin: a reboot has three minutes.
+_QUIET = 240
 _GOAL = 300  # seconds: the median of the times to heal
 # The rail "share of machines" counts those that are ill, and those healed so short a time ago.
 _RECENT, _SHARE = 300, 0.4  # seconds; of all machines
@@ -46,12 +48,12 @@ class Result:
     """The outcome of a fault; times are seconds from the fault.
 
     ``whole``: all nodes are ready. ``silence``: the longest time for which the API was not ready.
-    ``wrong``: VNFCs that were replaced, and that nothing had struck. ``error``: why somebody had to
-    help.
+    ``wrong``: VNFCs of heals, which nothing had struck. ``refused``: heals that a guard rail held.
+    ``error``: why somebody had to help, or what could not be measured.
     """
 
     fault: str
-    machines: list[str]
+    machines: list[str] = field(default_factory=list)
     detected: float | None = None
     begun: float | None = None
     ended: float | None = None
@@ -60,12 +62,13 @@ class Result:
     written: int = 0
     lost: int = 0
     wrong: list[str] = field(default_factory=list)
+    refused: int = 0
     error: str = ""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--faults", type=whole(1), default=8, metavar="N", help="how many (default: 8)"
+        "--faults", type=whole(0), default=8, metavar="N", help="how many (default: 8)"
     )
     parser.add_argument(
         "--calm", type=whole(0), default=0, metavar="MINUTES",
@@ -117,7 +120,9 @@ class Run:
         self._prometheus = Prometheus(CONFIG.prometheus)
         self._size = len(site.machines())
         self._objects = KeptObjects(site.url, site.machines(MASTER)[0].remote)
-        self._healed: list[float] = []  # when a machine was healed
+        self._healed: list[float] = []  # when a machine was healed, in seconds since 1970
+        self._known = {occurrence["id"] for occurrence in site.vnf.occurrences()}
+        self._failures = 0  # in a row
 
     def results(self, options: argparse.Namespace) -> Iterator[Result]:
         """Strike, and give a result after each fault."""
@@ -130,11 +135,9 @@ class Run:
             for fault in node_faults.sequence(FAULTS, options.faults, self._seed):
                 self._await_room(fault)
                 yield self._strike(fault)
-                self._await_calm()
             end = time.monotonic() + 60 * options.calm
             while time.monotonic() < end:
                 yield self._strike(self._chance.choice(HARMLESS))
-                self._await_calm()
         finally:
             with contextlib.suppress(ClientError):  # it does not hide the first error
                 self._objects.delete()
@@ -144,60 +147,108 @@ class Run:
         room = max(0, int(self._size * _SHARE) - fault.most)
         newest = sorted(self._healed, reverse=True)
         if len(newest) > room:
-            time.sleep(max(0.0, newest[room] + _RECENT - time.monotonic()))
+            time.sleep(max(0.0, newest[room] + _RECENT - time.time()))
 
     def _strike(self, fault: Fault) -> Result:
-        with self._objects.writing(), poll_api(self._site.url) as seen:
-            watch = Watch(self._site.vnf, self._prometheus)
-            with node_faults.strike(fault, self._site, self._chance) as machines:
-                result = Result(fault.name, [str(machine) for machine in machines])
-                if fault.heals:
-                    self._await_heal(result, watch, machines)
-                else:
-                    time.sleep(_QUIET)
-        done = watch.occurrences()
-        result.wrong = strangers(done, machines if fault.heals else [])
-        for occurrence in done:
-            if occurrence["operationState"] == "FAILED_TEMP":
-                result.error = result.error or error_of(occurrence)
-                self._site.vnf.fail(occurrence)
-        result.silence = round(seen.readiness.longest, 1)
-        if fault.heals:
-            if result.whole is None:
-                self._help(machines)
-            self._healed += [time.monotonic()] * len(machines)
-        result.lost, result.written = len(self._objects.lost()), self._objects.written
+        """Strike, and go on when all is calm.
+
+        :raises ClientError: if the last three faults in a row ended badly
+        """
+        if self._failures > 2:
+            raise ClientError("three faults in a row ended badly: see the errors of their results")
+        result, machines = Result(fault.name), list[Machine]()
+        with _noting(result):
+            machines += fault.choose(self._site, self._chance)
+            result.machines = [str(machine) for machine in machines]
+            self._measure(fault, result, machines)
+        with _noting(result):
+            self._settle(result, machines)
+        with _noting(result):
+            self._account(result, machines if fault.heals else [])
+        self._failures = self._failures + 1 if result.error else 0
         return result
 
+    def _measure(self, fault: Fault, result: Result, machines: Sequence[Machine]) -> None:
+        with self._objects.writing(), poll_api(self._site.url) as seen:
+            watch = Watch(self._site.vnf, self._prometheus)
+            try:
+                with fault.strike(self._site, machines):
+                    if fault.heals:
+                        self._await_heal(result, watch, machines)
+                    else:
+                        time.sleep(_QUIET)
+            finally:
+                result.silence = round(seen.readiness.longest, 1)
+
     def _await_heal(self, result: Result, watch: Watch, machines: Sequence[Machine]) -> None:
-        try:
-            times = watch.await_heal(machines, _HEAL_LIMIT)
-            result.detected = times.detected and round(times.detected, 1)
-            result.begun, result.ended = round(times.begun, 1), round(times.ended, 1)
-            self._await_nodes()
-        except (ClientError, TimeoutError) as error:
-            result.error = str(error)
-        else:
-            result.whole = round(time.time() - watch.began, 1)
-
-    def _help(self, machines: Sequence[Machine]) -> None:
-        """Do what an operator does, so that the next fault strikes a whole cluster."""
-        present = {machine.server_id for machine in self._site.machines()}
-        ids = [machine.vnfc_id for machine in machines if machine.server_id in present]
-        if ids:
-            outcome = self._site.vnf.heal({"vnfcInstanceId": ids})
-            if outcome["operationState"] != "COMPLETED":
-                raise ClientError(f"nor does a request heal {ids}: {error_of(outcome)}")
+        times = watch.await_heal(machines, _HEAL_LIMIT)
+        result.detected = times.detected and round(times.detected, 1)
+        result.begun, result.ended = round(times.begun, 1), round(times.ended, 1)
         self._await_nodes()
+        result.whole = round(time.time() - watch.began, 1)
 
-    def _await_nodes(self) -> None:
-        ready = [True] * self._size
-        wait.until(
-            lambda: [*self._objects.nodes().values()], lambda seen: seen == ready, 300, "the nodes"
-        )
+    def _settle(self, result: Result, machines: Sequence[Machine]) -> None:
+        """Wait until nothing is under way or ill, or do what an operator does."""
+        if not result.error:
+            with _noting(result):
+                self._await_calm()
+                return
+        what, struck = f"a heal of {result.machines}", {machine.server_id for machine in machines}
+        wait.until(lambda: self._help(struck), lambda refusal: not refusal, _HELP_LIMIT, what)
+        self._await_calm()
+
+    def _help(self, struck: Collection[str]) -> str:
+        """Ask for a heal of the servers that are still there; returns why it is to be tried again.
+
+        Tacker may have begun one at the same time.
+        """
+        vnf = self._site.vnf
+        try:
+            for occurrence in vnf.occurrences():
+                if occurrence["operationState"] == "FAILED_TEMP":
+                    vnf.fail(occurrence)
+            present = {vnfc["computeResource"]["resourceId"]: vnfc["id"] for vnfc in vnf.vnfcs()}
+            ids = [vnfc for server, vnfc in present.items() if server in struck]
+            outcome = vnf.heal({"vnfcInstanceId": ids}) if ids else {}
+        except TackerClientException as error:
+            return str(error)
+        return error_of(outcome)
+
+    def _account(self, result: Result, struck: Sequence[Machine]) -> None:
+        """Note what Tacker has done of its own accord since the fault before."""
+        done = Watch(self._site.vnf, self._prometheus, known=self._known).occurrences()
+        self._known |= {occurrence["id"] for occurrence in done}
+        result.wrong, result.refused = strangers(done, struck), sum(map(is_refused, done))
+        for occurrence in done:
+            if occurrence["operationState"] == "COMPLETED":
+                ended = seconds(occurrence["stateEnteredTime"])
+                self._healed += [ended] * len(vnfcs_of(occurrence))
+        lost = wait.until(self._objects.try_lost, lambda seen: seen is not None, 60, "the objects")
+        result.lost, result.written = len(lost or ()), self._objects.written
 
     def _await_calm(self) -> None:
-        self._prometheus.await_calm(self._site.vnf.id, self._size, _CALM_LIMIT)
+        """Wait until no operation runs, all nodes are ready and no alert fires.
+
+        :raises TimeoutError: naming what was seen last
+        """
+        clusters.await_operations(self._site.vnf)
+        nodes = self._await_nodes()
+        self._prometheus.await_calm(self._site.vnf.id, nodes, _CALM_LIMIT)
+
+    def _await_nodes(self) -> Collection[str]:
+        ready = [True] * self._size
+        return wait.until(
+            self._objects.nodes, lambda seen: [*seen.values()] == ready, _NODES_LIMIT, "the nodes"
+        )
+
+
+@contextlib.contextmanager
+def _noting(result: Result) -> Iterator[None]:
+    """Note an error, whatever it is: one missed answer must not cost the results to come."""
+    try:
+        yield
+    except Exception as error:
+        result.error = result.error or f"{type(error).__name__}: {error}"
 
 
 @contextlib.contextmanager
@@ -247,9 +298,11 @@ def table(results: Sequence[Result]) -> list[str]:
     written = max((result.written for result in results), default=0)
     wrong = sum(len(result.wrong) for result in results)
     helped = sum(bool(result.error) for result in results)
+    refused = sum(result.refused for result in results)
     rows.append(
         f"seconds are median and worst; {lost} of {written} objects lost, "
-        f"{wrong} wrong heals, {helped} faults after which somebody helped"
+        f"{wrong} wrong heals, {refused} refused by a guard rail, {helped} faults after which "
+        "somebody helped"
     )
     return rows + [f"  {result.fault}: {result.error}" for result in results if result.error]
 

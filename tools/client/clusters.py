@@ -37,11 +37,16 @@ def create(
 
 def remove(vnf: Vnf) -> None:
     """Terminate and delete an instance when its operation has ended: an interruption ends none."""
+    await_operations(vnf)
+    vnf.remove()
+
+
+def await_operations(vnf: Vnf) -> None:
+    """:raises TimeoutError: if an operation of the instance does not end"""
     wait.until(
         lambda: {occurrence["operationState"] for occurrence in vnf.occurrences()},
         lambda states: states <= FINAL_STATES, _LIMIT, f"the end of the operation of {vnf.name}",
     )
-    vnf.remove()
 
 
 def check_completed(vnf: Vnf, occurrence: dict[str, Any]) -> None:

@@ -70,6 +70,14 @@ class KeptObjects:
         log(f"{len(missing)} of {self.written} objects that were written meanwhile are lost")
         return missing
 
+    def try_lost(self) -> set[str] | None:
+        """As :meth:`lost`; None if the API does not answer."""
+        try:
+            return self.lost()
+        except ClientError as error:
+            log(f"the objects: {error}")
+            return None
+
     def delete(self) -> None:
         """Delete the objects."""
         with self._session() as session:

@@ -3,7 +3,7 @@
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -48,22 +48,23 @@ class Prometheus:
         found = self._query(f'avg(k8s_vnf:worker_cpu{{vnf_instance_id="{vnf_id}"}})')
         return float(found[0]["value"][1]) if found else -1.0
 
-    def await_calm(self, vnf_id: str, machines: int, limit: float) -> None:
-        """Wait until Prometheus reaches all machines, and no alert asks for a heal any more.
+    def await_calm(self, vnf_id: str, nodes: Collection[str], limit: float) -> None:
+        """Wait until Prometheus reaches these nodes alone, and no alert asks for a heal any more.
 
         :param limit: seconds
         :raises TimeoutError: naming what was seen last
         """
 
-        def look() -> tuple[list[bool], list[dict[str, Any]]] | str:
+        def look() -> tuple[dict[str, bool], list[dict[str, Any]]] | str:
             try:
-                return [*self.up(vnf_id).values()], self.alerts(vnf_id, "auto_heal")
+                return self.up(vnf_id), self.alerts(vnf_id, "auto_heal")
             except ClientError as error:  # Prometheus starts once its files are written
                 return str(error)
 
-        what = f"{machines} targets of Prometheus, without an alert"
+        calm: tuple[dict[str, bool], list[dict[str, Any]]] = (dict.fromkeys(nodes, True), [])
+        what = f"{len(nodes)} targets of Prometheus, without an alert"
         with step(f"wait for {what}"):
-            wait.until(look, lambda seen: seen == ([True] * machines, []), limit, what)
+            wait.until(look, lambda seen: seen == calm, limit, what)
 
     def _query(self, expression: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._get("query", query=expression)["result"]

@@ -3,6 +3,7 @@
 import contextlib
 import random
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from openstack.connection import Connection
@@ -20,8 +21,8 @@ _METRICS = "curl --silent --max-time 5 http://127.0.0.1:2381/metrics"
 _LEADS = f"{_METRICS} | grep '^etcd_server_is_leader 1'"
 # The machine's own questions to itself are still answered.
 _RULES = (
-    "iptables {0} INPUT ! -i lo -j DROP; iptables {0} OUTPUT ! -o lo -j DROP; "
-    "iptables {0} FORWARD -j DROP"
+    "iptables -w 10 {0} INPUT ! -i lo -j DROP; iptables -w 10 {0} OUTPUT ! -o lo -j DROP; "
+    "iptables -w 10 {0} FORWARD -j DROP"
 )
 _CUT, _MEND = _RULES.format("-I"), _RULES.format("-D")
 
@@ -75,15 +76,22 @@ Choice = Callable[[Site, random.Random], list[Machine]]
 class Fault:
     """A fault, and the choice of the machines that it strikes.
 
-    ``struck`` is a context manager, whose end puts back what is not the machines'. ``heals`` tells
+    ``_struck`` is a context manager, whose end puts back what is not the machines'. ``heals`` tells
     whether a heal must follow; otherwise none may. ``most`` is the largest number of machines.
     """
 
     name: str
     choose: Choice
-    struck: Callable[[Site, Sequence[Machine]], contextlib.AbstractContextManager[None]]
+    _struck: Callable[[Site, Sequence[Machine]], contextlib.AbstractContextManager[None]]
     heals: bool = True
     most: int = 1
+
+    @contextlib.contextmanager
+    def strike(self, site: Site, machines: Sequence[Machine]) -> Iterator[None]:
+        """Let the fault strike the machines that were chosen."""
+        log(f"{self.name}: {', '.join(map(str, machines))}")
+        with self._struck(site, machines):
+            yield
 
 
 def anyone(*vdus: str) -> Choice:
@@ -125,8 +133,8 @@ def on_one_host(site: Site, chance: random.Random) -> list[Machine]:
 
 @contextlib.contextmanager
 def power_cut(site: Site, machines: Sequence[Machine]) -> Iterator[None]:
-    for machine in machines:
-        machine.remote.cut_power()
+    with ThreadPoolExecutor(len(machines)) as pool:  # in parallel, as a host takes them with it
+        list(pool.map(lambda machine: machine.remote.cut_power(), machines))
     yield
 
 
@@ -194,12 +202,3 @@ def sequence(faults: Sequence[Fault], count: int, seed: int) -> list[Fault]:
     while len(drawn) < count:
         drawn += chance.sample(faults, len(faults))
     return drawn[:count]
-
-
-@contextlib.contextmanager
-def strike(fault: Fault, site: Site, chance: random.Random) -> Iterator[list[Machine]]:
-    """Let a fault strike; gives the machines."""
-    machines = fault.choose(site, chance)
-    log(f"{fault.name}: {', '.join(map(str, machines))}")
-    with fault.struck(site, machines):
-        yield machines

@@ -1,11 +1,13 @@
 """Operations that Tacker begins of its own accord, and their times."""
 
+import contextlib
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from mgmt_drivers.cluster.self_healing.rails import REFUSED
 from tools.client import wait
 from tools.client.errors import ClientError
 from tools.client.lcm import FINAL_STATES, Vnf
@@ -35,11 +37,16 @@ class Watch:
     """The operations that nobody asked for since the watch began, and the first alert.
 
     :param function: of the alerts, auto_heal or auto_scale
+    :param known: ids of operations that are not watched; default: of all that there are
     """
 
-    def __init__(self, vnf: Vnf, prometheus: Prometheus, function: str = "auto_heal") -> None:
+    def __init__(
+        self, vnf: Vnf, prometheus: Prometheus, function: str = "auto_heal",
+        known: Collection[str] | None = None,
+    ) -> None:
         self._vnf, self._prometheus, self._function = vnf, prometheus, function
-        self._known = {occurrence["id"] for occurrence in vnf.occurrences()}
+        present = {occurrence["id"] for occurrence in vnf.occurrences()}
+        self._known = present if known is None else {*known}
         self.began = time.time()
         self._detected: float | None = None
 
@@ -68,6 +75,8 @@ class Watch:
     def await_heal(self, machines: Sequence[Machine], limit: float) -> Times:
         """Wait until each of the machines has a successor, by one heal or several.
 
+        A heal that a guard rail has refused is no failure: Alertmanager asks for it again.
+
         :raises ClientError: if a heal has failed; the error is the operation's
         :raises TimeoutError: if a machine is still there
         """
@@ -75,7 +84,7 @@ class Watch:
 
         def look() -> tuple[set[str], list[str]]:
             self._note_alert()
-            heals = self.occurrences()
+            heals = [heal for heal in self.occurrences() if not is_refused(heal)]
             for heal in heals:
                 if heal["operationState"] in FINAL_STATES - {"COMPLETED"}:
                     raise ClientError(f"{heal['operationState']}: {error_of(heal)}")
@@ -86,7 +95,8 @@ class Watch:
             return not seen[0] and set(seen[1]) == {"COMPLETED"}
 
         wait.until(look, healed, limit, f"successors of {', '.join(map(str, machines))}")
-        return self.times(self.occurrences())
+        heals = [heal for heal in self.occurrences() if not is_refused(heal)]
+        return self.times([heal for heal in heals if seconds(heal["startTime"]) >= self.began - 1])
 
     def times(self, occurrences: Sequence[Occurrence]) -> Times:
         """The times of operations that have ended, from the beginning of the watch."""
@@ -97,7 +107,9 @@ class Watch:
         )
 
     def _note_alert(self) -> None:
-        if self._detected is None:
+        if self._detected is not None:
+            return
+        with contextlib.suppress(ClientError):  # it is asked again, and an alert is only a time
             alerts = self._prometheus.alerts(self._vnf.id, self._function)
             fired = [seconds(alert["activeAt"]) for alert in alerts]
             # The alert of a fault before may not have ended.
@@ -109,16 +121,21 @@ def automatic(occurrences: Sequence[Occurrence], known: Collection[str]) -> list
     return [o for o in occurrences if o["id"] not in known and o.get("isAutomaticInvocation")]
 
 
+def is_refused(occurrence: Occurrence) -> bool:
+    """Whether a guard rail of the drivers has refused the operation, which has changed nothing."""
+    return REFUSED in error_of(occurrence)
+
+
+def vnfcs_of(occurrence: Occurrence) -> list[str]:
+    """The ids of the VNFCs of a heal, if its request has any."""
+    return [*occurrence.get("operationParams", {}).get("vnfcInstanceId", ())]
+
+
 def strangers(occurrences: Sequence[Occurrence], machines: Sequence[Machine]) -> list[str]:
-    """The ids of VNFCs that heals have replaced, and that were not among the machines struck."""
+    """The ids of VNFCs of heals that no rail refused, and that were not of the machines struck."""
     struck = {machine.vnfc_id for machine in machines}
-    return [
-        id_
-        for occurrence in occurrences
-        if (occurrence["operation"], occurrence["operationState"]) == ("HEAL", "COMPLETED")
-        for id_ in occurrence.get("operationParams", {}).get("vnfcInstanceId", ())
-        if id_ not in struck
-    ]
+    heals = [o for o in occurrences if o["operation"] == "HEAL" and not is_refused(o)]
+    return [id_ for heal in heals for id_ in vnfcs_of(heal) if id_ not in struck]
 
 
 def error_of(occurrence: Occurrence) -> str:

@@ -1,11 +1,15 @@
 """The table of the benchmark of self-healing, and its verdict."""
 
+import contextlib
 import unittest
+from typing import Any
 from unittest import mock
 
 from tools.benchmark import self_heal
 from tools.benchmark.self_heal import Result, Run, is_good, table
-from tools.client.node_faults import FAULTS
+from tools.client.errors import ClientError
+from tools.client.node_faults import FAULTS, Fault, Machine
+from tools.client.poll import Availability, Outages
 
 
 def healed(whole: float, **changes: object) -> Result:
@@ -44,7 +48,7 @@ class RoomTest(unittest.TestCase):
         run = Run.__new__(Run)
         run._size, run._healed = 5, [*healed]
         with mock.patch.object(self_heal, "time") as time:
-            time.monotonic.return_value = 1000.0
+            time.time.return_value = 1000.0
             run._await_room(fault)
         return sum(call.args[0] for call in time.sleep.call_args_list)
 
@@ -59,3 +63,51 @@ class RoomTest(unittest.TestCase):
     def test_a_host_waits_for_every_machine(self) -> None:
         self.assertEqual(290, self.waited("compute host down", 900.0, 990.0))
         self.assertEqual(0, self.waited("compute host down", 100.0))
+
+
+class RunTest(unittest.TestCase):
+    """Faults of which one ends badly; a heal is counted once."""
+
+    def setUp(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+        vnf = mock.Mock(id="v1", occurrences=lambda: self.listed, vnfcs=lambda: [])
+        vnf.occurrence = lambda id_: next(o for o in self.listed if o["id"] == id_)
+        self.run_ = Run.__new__(Run)
+        self.run_._site = mock.Mock(vnf=vnf)
+        self.run_._prometheus, self.run_._objects = mock.Mock(), mock.MagicMock(written=3)
+        self.run_._objects.nodes.return_value = {"n1": True}
+        self.run_._objects.try_lost.return_value = set()
+        self.run_._chance, self.run_._size = mock.Mock(), 1
+        self.run_._known, self.run_._healed, self.run_._failures = set(), [], 0
+        seen = mock.MagicMock()
+        seen.return_value.__enter__.return_value = Availability(Outages("/"), Outages("/"))
+        patch = mock.patch.multiple(self_heal, poll_api=seen, _QUIET=0)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def strike(self, *chosen: Machine, error: Exception | None = None) -> Result:
+        choose = mock.Mock(return_value=[*chosen], side_effect=error)
+        fault = Fault("reboot", choose, lambda *_: contextlib.nullcontext(), heals=False)
+        return self.run_._strike(fault)
+
+    def test_a_fault_that_cannot_strike_costs_one_result(self) -> None:
+        result = self.strike(error=KeyError("server"))
+        self.assertEqual("KeyError: 'server'", result.error)
+        self.assertEqual("", self.strike().error)
+
+    def test_three_in_a_row_end_the_run(self) -> None:
+        for _ in range(3):
+            self.strike(error=OSError("no route"))
+        with self.assertRaisesRegex(ClientError, "three faults in a row"):
+            self.strike()
+
+    def test_a_wrong_heal_counts_once_and_takes_room(self) -> None:
+        self.listed.append({
+            "id": "o1", "operation": "HEAL", "operationState": "COMPLETED",
+            "isAutomaticInvocation": True, "stateEnteredTime": "2026-01-01T00:02:00Z",
+            "operationParams": {"vnfcInstanceId": ["c1"]},
+        })
+        first, second = self.strike(), self.strike()
+        self.assertEqual((["c1"], []), (first.wrong, second.wrong))
+        self.assertEqual(1, len(self.run_._healed))
+        self.assertEqual(3, second.written)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from mgmt_drivers.cluster.self_healing.rails import held
 from tools.client import kept_objects, node_faults, self_heal, vim_rights, wait
 from tools.client.errors import ClientError
 from tools.client.machines import Remote
@@ -22,11 +23,13 @@ def machine(name: str, vdu: str = WORKER) -> Machine:
     return Machine(f"vnfc-{name}", vdu, f"server-{name}", Remote(f"192.0.2.{ord(name)}", ""))
 
 
-def heal(id_: str, state: str = "COMPLETED", *vnfcs: str, auto: bool = True) -> dict[str, Any]:
+def heal(
+    id_: str, state: str = "COMPLETED", *vnfcs: str, auto: bool = True, error: str = ""
+) -> dict[str, Any]:
     return {
         "id": id_, "operation": "HEAL", "operationState": state, "isAutomaticInvocation": auto,
         "startTime": "2026-01-01T00:00:50Z", "stateEnteredTime": "2026-01-01T00:02:00Z",
-        "operationParams": {"vnfcInstanceId": [*vnfcs]}, "error": {"detail": "guard rail"},
+        "operationParams": {"vnfcInstanceId": [*vnfcs]}, "error": {"detail": error},
     }
 
 
@@ -71,7 +74,7 @@ class FaultsTest(unittest.TestCase):
 
     def test_a_cut_network_is_mended_by_the_opposite_rules(self) -> None:
         (cut,) = (fault for fault in HARMLESS if "cut" in fault.name)
-        with mock.patch.object(Remote, "run") as run, cut.struck(None, [machine("a")]):  # type: ignore[arg-type]
+        with mock.patch.object(Remote, "run") as run, cut.strike(None, [machine("a")]):  # type: ignore[arg-type]
             (command,) = run.call_args.args
         first, _, last = command.partition("sleep 20; ")
         self.assertEqual(first.count(" -I "), last.count(" -D "))
@@ -110,10 +113,16 @@ class WatchTest(unittest.TestCase):
         times = self.watch.await_heal([machine("a")], 1)
         self.assertEqual((30, 50, 120), (times.detected, times.begun, times.ended))
 
-    def test_a_heal_that_is_refused_is_named(self) -> None:
-        self.listed.append(heal("own", "FAILED_TEMP", "vnfc-a"))
-        with self.assertRaisesRegex(ClientError, "FAILED_TEMP: guard rail"):
+    def test_a_heal_that_has_failed_is_named(self) -> None:
+        self.listed.append(heal("own", "FAILED_TEMP", "vnfc-a", error="no room"))
+        with self.assertRaisesRegex(ClientError, "FAILED_TEMP: no room"):
             self.watch.await_heal([machine("a")], 1)
+
+    def test_a_heal_that_a_rail_refused_is_asked_for_again(self) -> None:
+        self.listed.append(heal("first", "FAILED", "vnfc-a", error=held("share", [])))
+        self.listed.append(heal("second", "COMPLETED", "vnfc-a"))
+        self.servers = ["server-new"]
+        self.assertEqual(120, self.watch.await_heal([machine("a")], 1).ended)
 
     def test_a_machine_without_a_successor_is_not_healed(self) -> None:
         self.listed.append(heal("own", "COMPLETED", "vnfc-b"))
@@ -124,8 +133,12 @@ class WatchTest(unittest.TestCase):
             self.watch.await_heal([machine("a")], 1)
 
     def test_wrong_heals(self) -> None:
-        done = [heal("1", "COMPLETED", "vnfc-a", "vnfc-b"), heal("2", "FAILED_TEMP", "vnfc-c")]
-        self.assertEqual(["vnfc-b"], self_heal.strangers(done, [machine("a")]))
+        done = [
+            heal("1", "COMPLETED", "vnfc-a", "vnfc-b"),
+            heal("2", "PROCESSING", "vnfc-c"),
+            heal("3", "FAILED_TEMP", "vnfc-d", error=held("quorum", [])),
+        ]
+        self.assertEqual(["vnfc-b", "vnfc-c"], self_heal.strangers(done, [machine("a")]))
 
 
 class KeptObjectsTest(unittest.TestCase):
