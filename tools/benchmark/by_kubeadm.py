@@ -44,6 +44,11 @@ _MACHINES: list[dict[str, Any]] = [
         "conntrack": {"maxPerCore": 0, "min": 0},
     },
 ]
+_AWAIT_UPGRADED = (
+    f"timeout 240 sh -c 'until {_KUBECTL} get node {{name}} "
+    "-o jsonpath={{.status.nodeInfo.kubeletVersion}} | grep -qx {release} && "
+    f"{_KUBECTL} get --raw /readyz; do sleep 1; done' >/dev/null 2>&1"
+)
 _NO_REQUEST = {"name": "etcd", "resources": {"requests": {"ephemeral-storage": None}}}
 
 
@@ -110,6 +115,8 @@ class Cluster:
             first.run(f"{_KUBECTL} drain {name} --ignore-daemonsets --delete-emptydir-data")
             remote.run(self._install(KUBERNETES_PACKAGES="'kubelet kubectl'"))
             remote.run("sudo systemctl daemon-reload && sudo systemctl restart kubelet")
+            # A kubelet of another series starts the static pods anew, the API's among them.
+            first.run(_AWAIT_UPGRADED.format(name=name, release=release))
             first.run(f"{_KUBECTL} uncordon {name}")
         self._await_nodes()
 

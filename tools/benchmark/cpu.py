@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 import docker
+import requests
 
 from tools.client import wait
 from tools.devcloud import engine
@@ -34,9 +35,13 @@ class Meter:
     def running(self) -> Iterator["Meter"]:
         self._look()
         self._used.clear()
-        with wait.meanwhile(self._look, _PERIOD):
+        with wait.meanwhile(self._try_to_look, _PERIOD):
             yield self
         self._look()
+
+    def _try_to_look(self) -> None:
+        with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+            self._look()  # the next look makes good for one that is missed
 
     def _look(self) -> None:
         labels = [f"{LABEL}={Identity().name}", SERVER_LABEL]

@@ -80,12 +80,14 @@ def _scale(kind: str, aspect: str) -> Callable[[Site], Act]:
 
 
 def _heal(choose: Choice, is_dead: bool = False) -> Callable[[Site], Act]:
-    """Choose a machine before the heal; a dead one loses its power, which is measured, too."""
+    """Choose a machine, which takes about a second, and heal it; a dead one loses its power before.
+
+    It is chosen last, since a leader may change while the CPUs become idle.
+    """
 
     def prepare(site: Site) -> Act:
-        (machine,) = choose(site, random.Random(0))  # noqa: S311 - nothing secret
-
         def act() -> Occurrence:
+            (machine,) = choose(site, random.Random(0))  # noqa: S311 - nothing secret
             if is_dead:
                 machine.remote.cut_power()
             return site.vnf.heal({"vnfcInstanceId": [machine.vnfc_id]})
@@ -197,8 +199,10 @@ class Measurement:
     def run(self, chosen: Collection[str], times: int, by_hand: bool = False) -> None:
         """Measure each operation so many times, on as few clusters as the operations allow.
 
+        An operation that fails ends its round; the next round begins with a new cluster.
+
         :param by_hand: by kubeadm's guides, without Tacker
-        :raises ClientError: with the error of an operation that failed
+        :raises ClientError: with the first error of a round, after all rounds
         """
         version = BEFORE if UPGRADE in chosen else CONFIG.kubernetes_version
         is_once = not by_hand and not _NEED_A_NEW_CLUSTER & {*chosen}
@@ -207,12 +211,19 @@ class Measurement:
             keys = _keys(UPGRADE in chosen)
             registry = self._make_registry(UPGRADE in chosen, cleanup)
             package = None if by_hand else self._onboard(keys, cleanup)
+            errors = []
             for number in range(rounds):
                 self._progress.say(f"cluster {number + 1} of {rounds}, Kubernetes {version}")
-                if package:
-                    self._round(package, registry, chosen, each)
-                else:
-                    self._round_by_hand(registry, chosen)
+                try:
+                    if package:
+                        self._round(package, registry, chosen, each)
+                    else:
+                        self._round_by_hand(registry, chosen)
+                except Exception as error:  # whatever it is: the other rounds are worth hours
+                    errors.append(f"cluster {number + 1}: {type(error).__name__}: {error}")
+                    self._progress.say(errors[-1])
+        if errors:
+            raise ClientError(errors[0])
 
     @contextlib.contextmanager
     def _removing(self, what: str) -> Iterator[contextlib.ExitStack]:
@@ -246,6 +257,7 @@ class Measurement:
             request = load_request(
                 clusters.REQUESTS / "kubernetes/complex.json", self._client,
                 **kubernetes_source.source_params(f"http://{registry}"), vim_name=unique("vim"),
+                addons=None,  # kubeadm alone has none
             )
             made = self._measure(INSTANTIATE, vnf, lambda: vnf.instantiate(request))
             if INSTANTIATE in chosen:

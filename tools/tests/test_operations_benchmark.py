@@ -74,9 +74,12 @@ class ClustersTest(unittest.TestCase):
     """Operations that need a new cluster get one each time; others share one."""
 
     def measured(
-        self, chosen: Collection[str], times: int, by_hand: bool = False
+        self, chosen: Collection[str], times: int, by_hand: bool = False, fails: str = ""
     ) -> tuple[list[str], list[str]]:
-        """What was done, with ``new`` for each cluster, and what was kept."""
+        """What was done, with ``new`` for each cluster, and what was kept.
+
+        :param fails: the operation that fails, each time
+        """
         done: list[str] = []
         kept: list[str] = []
         measurement = Measurement.__new__(Measurement)
@@ -85,6 +88,8 @@ class ClustersTest(unittest.TestCase):
 
         def measure(name: str, *_: Any) -> Result:
             done.append(f"{name} {CONFIG.kubernetes_version}" if name == "instantiate" else name)
+            if name == fails:
+                raise OSError("no route")
             return Result(name, 1, 1)
 
         def do(what: str) -> Callable[[], None]:
@@ -114,8 +119,17 @@ class ClustersTest(unittest.TestCase):
             mock.patch.object(operations.clusters, "create", lambda *_: done.append("new")),
             mock.patch.dict(operations._ON_CLUSTER, dict.fromkeys(_ON_CLUSTER, mock.Mock())),
         ):
-            measurement.run(chosen, times, by_hand)
+            if fails:
+                with self.assertRaisesRegex(ClientError, "cluster 1: OSError: no route"):
+                    measurement.run(chosen, times, by_hand)
+            else:
+                measurement.run(chosen, times, by_hand)
         return done, kept
+
+    def test_an_operation_that_fails_ends_its_round_alone(self) -> None:
+        done, kept = self.measured(["upgrade", "scale-out", "scale-in"], 2, fails="scale-out")
+        self.assertEqual(["new", f"instantiate {BEFORE}", "upgrade", "scale-out"] * 2, done)
+        self.assertEqual(["upgrade"] * 2, kept)
 
     def test_an_upgrade_begins_with_the_series_before(self) -> None:
         done, kept = self.measured(["upgrade", "scale-out"], 2)
