@@ -41,6 +41,13 @@ class FaultPatternsTest(SimulatedClusterTest):
         super().setUp()
         self.lines: list[str] = []
 
+    def build_with(self, version: str) -> None:
+        """Build a cluster of this version, without Helm."""
+        others = {key: value for key, value in self.params.items() if key != "helm"}
+        self.params = {**others, "kubernetes_version": version}
+        self.build()
+        self.world.have(f"v{version}")
+
     def note(self, session: SimulatedSession, argv: Sequence[str]) -> None:
         self.lines.append(" ".join(argv))
 
@@ -104,10 +111,7 @@ class FaultPatternsTest(SimulatedClusterTest):
         self.assert_each_strikes([REPLACED, test_replace.FAULT, test_troubles.BEFORE_JOIN])
 
     def test_upgrade(self) -> None:
-        others = {key: value for key, value in self.params.items() if key != "helm"}
-        self.params = {**others, "kubernetes_version": "1.36.4"}
-        self.build()
-        self.world.have("v1.36.4")
+        self.build_with("1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
 
         def upgrade(services: Services) -> None:
@@ -117,19 +121,13 @@ class FaultPatternsTest(SimulatedClusterTest):
         upgrade(self.services())
 
     def test_upgrade_without_faults(self) -> None:
-        others = {key: value for key, value in self.params.items() if key != "helm"}
-        self.params = {**others, "kubernetes_version": "1.36.4"}
-        self.build()
-        self.world.have("v1.36.4")
+        self.build_with("1.36.4")
         wanted = {"kubernetes_version": "1.37.2"}
         modify.modify(self.request(), self.services(self.note), self.vims, wanted)
         self.assert_each_strikes([test_upgrade_troubles.FAULT])
 
     def test_changes(self) -> None:
-        others = {key: value for key, value in self.params.items() if key != "helm"}
-        self.params = {**others, "kubernetes_version": "1.37.2"}
-        self.build()
-        self.world.have("v1.37.2")
+        self.build_with("1.37.2")
         for machine in self.world.machines.values():
             machine.services.add("containerd")
         (self.package / "note.yaml").write_text(json.dumps(test_changes.NOTE))
@@ -143,10 +141,7 @@ class FaultPatternsTest(SimulatedClusterTest):
 
     def test_upgrade_by_two_series(self) -> None:
         """A retry after the fault of the second series runs no command of the first."""
-        others = {key: value for key, value in self.params.items() if key != "helm"}
-        self.params = {**others, "kubernetes_version": "1.35.3"}
-        self.build()
-        self.world.have("v1.35.3")
+        self.build_with("1.35.3")
         wanted = {"kubernetes_version": "1.37.2"}
         (_, _, second), (_, first) = test_pools.SECOND_SERIES, test_pools.FIRST_SERIES
 
