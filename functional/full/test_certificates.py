@@ -3,19 +3,17 @@
 import json
 import ssl
 
-from functional import certificates, guide_outputs, hardening
+from functional import guide_outputs, hardening
 from functional.cluster_scenario import WORKER
-from functional.kubernetes import KUBECTL
 from functional.nodes_scenario import NodesScenario
 from functional.requests import REQUESTS
-from tools.client import stacks, wait
+from tools.client import certificates, stacks, wait
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
 from tools.client.machines import Remote
 from tools.client.poll import poll_api
 
-_READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
 _REQUEST, _DEFRAGMENT = "kubernetes/certificates.json", "kubernetes/defragment.json"
 _STATUS = "k8s-vnf status VNF-INSTANCE-ID --username ubuntu"  # of the guide
 
@@ -72,7 +70,7 @@ class Certificates(NodesScenario):
             self.assertEqual("", master.run("pgrep 'etcd|kube-apiserver'", check=False))
         self.renew(vnf)
         for master in masters:
-            await_ready(master)
+            certificates.await_ready(master)
         # Whose kubelets reached no apiserver.
         wait.until(lambda: len(self.cluster.ready_nodes()), lambda n: n == 6, 120, "all nodes")
         self.check_renewed(vnf)
@@ -91,13 +89,7 @@ class Certificates(NodesScenario):
         """Returns the control-plane nodes: with expired certificates no API tells them."""
         masters = list(self.masters(vnf).values())
         with step(f"issue certificates that expire in {days} days"):
-            for master in masters:
-                certificates.reissue(master, days)
-            for _, worker in self.vnfcs(vnf, WORKER):
-                certificates.reissue_of_worker(worker, masters[0], days)
-            if days > 0:
-                for master in masters:
-                    await_ready(master)
+            certificates.reissue(masters, [w for _, w in self.vnfcs(vnf, WORKER)], days)
         return masters
 
     def renew(self, vnf: Vnf) -> None:
@@ -117,13 +109,3 @@ class Certificates(NodesScenario):
             shown = ssl.get_server_certificate((master.address, 6443))
             self.assertEqual(ssl.PEM_cert_to_DER_cert(on_disk), ssl.PEM_cert_to_DER_cert(shown))
         self.check_status(vnf, 0)
-
-
-def ready(master: Remote) -> str:
-    """``ok`` when the machine's own apiserver is ready, or else why it is not."""
-    return master.run(f"{_READY} 2>&1", check=False).strip()
-
-
-def await_ready(master: Remote) -> None:
-    what = f"the apiserver of {master.address}"
-    wait.until(lambda: ready(master), lambda seen: seen == "ok", 300, what)

@@ -21,7 +21,7 @@ from mgmt_drivers.cluster.modification import NAME
 from tools import command
 from tools.benchmark import by_kubeadm
 from tools.benchmark.cpu import Meter
-from tools.client import clusters, kubernetes_source, node_faults, stacks, wait
+from tools.client import certificates, clusters, kubernetes_source, node_faults, stacks, wait
 from tools.client.api import V1, V2, Api
 from tools.client.config import CHECKOUT, CONFIG, cloud, tacker
 from tools.client.errors import ClientError
@@ -29,7 +29,7 @@ from tools.client.kubernetes_source import BEFORE, NEWEST, NEWEST_KEY, configure
 from tools.client.lcm import Package, Vnf
 from tools.client.log import Clock
 from tools.client.names import unique
-from tools.client.node_faults import WORKER, Choice, Site
+from tools.client.node_faults import MASTER, WORKER, Choice, Site
 from tools.client.packages import kubernetes_csar
 from tools.client.poll import Outages, keep_asking, poll_api
 from tools.client.requests import load_request
@@ -42,6 +42,7 @@ from tools.progress import Progress
 from tools.timeline import runs
 
 INSTANTIATE, UPGRADE, TERMINATE = "instantiate", "upgrade", "terminate"
+_DAYS_LEFT = 9  # of certificates that are renewed
 Occurrence = dict[str, Any]
 Act = Callable[[], Occurrence]
 _CALM, _CALM_PERIOD, _CALM_LIMIT = 0.7, 5, 180  # share of idle CPUs, for so many seconds; seconds
@@ -105,6 +106,15 @@ def _modify(params: Callable[[], dict[str, Any]]) -> Callable[[Site], Act]:
     return prepare
 
 
+def _renew(site: Site) -> Act:
+    """Let the certificates be old first: a renewal leaves alone those that are a day old."""
+    machines = site.machines()
+    masters = [machine.remote for machine in machines if machine.vdu == MASTER]
+    workers = [machine.remote for machine in machines if machine.vdu == WORKER]
+    certificates.reissue(masters, workers, _DAYS_LEFT)
+    return _modify(lambda: {"renew_certificates": True})(site)
+
+
 # What runs on a cluster, in this order.
 _ON_CLUSTER: dict[str, Callable[[Site], Act]] = {
     UPGRADE: _modify(kubernetes_source.upgrade_params),
@@ -113,7 +123,7 @@ _ON_CLUSTER: dict[str, Callable[[Site], Act]] = {
     "heal-worker": _heal(node_faults.anyone(WORKER)),
     "heal-leader": _heal(node_faults.etcd_leader),
     "heal-holder": _heal(node_faults.virtual_ip_holder),
-    "renewal": _modify(lambda: {"renew_certificates": True}),
+    "renewal": _renew,
     "rotation": _modify(lambda: {"rotate_encryption_key": True}),
     "heal-dead-leader": _heal(node_faults.etcd_leader, is_dead=True),
     "heal-dead-holder": _heal(node_faults.virtual_ip_holder, is_dead=True),

@@ -14,6 +14,7 @@ from unittest import mock
 import docker
 import yaml
 
+from mgmt_drivers.cluster.modification import NAME
 from tools.benchmark import by_kubeadm, cpu, operations
 from tools.benchmark.cpu import Meter
 from tools.benchmark.operations import _ON_CLUSTER, Measurement, Result, table
@@ -22,6 +23,8 @@ from tools.client.api import V2
 from tools.client.config import CONFIG
 from tools.client.errors import ClientError
 from tools.client.kubernetes_source import BEFORE, NEWEST, configured
+from tools.client.machines import Remote
+from tools.client.node_faults import Machine
 from tools.client.poll import Outages
 from tools.devcloud.identity import SERVER_LABEL
 from tools.timeline import runs
@@ -148,6 +151,21 @@ class ClustersTest(unittest.TestCase):
         self.assertEqual(["kubeadm-instantiate", "kubeadm-upgrade"] * 2, kept)
         done, kept = self.measured(["instantiate"], 1, by_hand=True)
         self.assertEqual([f"make {CONFIG.kubernetes_version}"], done)
+
+
+class RenewalTest(unittest.TestCase):
+    def test_certificates_are_old_before_they_are_renewed(self) -> None:
+        vdus = {"a": "masterNode", "b": "workerNode", "c": "masterNode"}
+        machines = [Machine(name, vdu, name, Remote(name, "")) for name, vdu in vdus.items()]
+        site = mock.Mock(machines=lambda: machines)
+        with mock.patch.object(operations.certificates, "reissue") as reissue:
+            act = _ON_CLUSTER["renewal"](site)
+        masters, workers, days = reissue.call_args.args
+        addresses = [[remote.address for remote in remotes] for remotes in (masters, workers)]
+        self.assertEqual(([["a", "c"], ["b"]], 9), (addresses, days))
+        act()
+        (body,) = site.vnf.modify.call_args.args
+        self.assertIn("renew_certificates", body["metadata"][NAME])
 
 
 class ByKubeadmTest(unittest.TestCase):

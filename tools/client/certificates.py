@@ -3,12 +3,13 @@
 import base64
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
-from tools.client.machines import Remote
+from tools.client import wait
+from tools.client.machines import KUBECTL, Remote
 
 _PKI = "/etc/kubernetes/pki"
 # Files of kubelet, with their keys: for those who ask kubelet, and of kubelet as it asks the API.
@@ -28,6 +29,7 @@ _SIGNED = {
         f"{_PKI}/etcd/peer.crt", f"{_PKI}/etcd/healthcheck-client.crt",
     ),
 }  # fmt: skip
+_READY = f"{KUBECTL} --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz"
 _EMBEDDED = re.compile(r"(?<=client-certificate-data: )[A-Za-z0-9+/=]+")
 _BLOCK = re.compile("-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\n", re.DOTALL)
 # etcd reads its certificates anew at each connection. A kubelet that has just started starts what
@@ -54,19 +56,39 @@ def days_left(machine: Remote) -> dict[str, float]:
     }
 
 
-def reissue(master: Remote, days: float) -> None:
+def reissue(masters: Sequence[Remote], workers: Sequence[Remote], days: float) -> None:
     """Issue all of them anew, to expire in so many days, and let the programs take them.
 
-    kubelet itself renews its certificate before its end, and does not start after it.
+    kubelet itself renews its certificate before its end, and does not start after it. With
+    certificates that have not expired, the apiservers are ready at the end.
     """
+    for master in masters:
+        _reissue_master(master, days)
+    for worker in workers:
+        _reissue_worker(worker, masters[0], days)
+    if days > 0:
+        for master in masters:
+            await_ready(master)
+
+
+def await_ready(master: Remote) -> None:
+    """Wait until the machine's own apiserver is ready."""
+    what = f"the apiserver of {master.address}"
+    wait.until(
+        lambda: master.run(f"{_READY} 2>&1", check=False).strip(),
+        lambda seen: seen == "ok", 300, what,
+    )
+
+
+def _reissue_master(master: Remote, days: float) -> None:
     for authority, paths in _SIGNED.items():
         left_out = {_KUBELET} if days > 0 else set()
         _reissue(master, [p for p in paths if p not in left_out], master, authority, days)
     master.run(_RESTART)
 
 
-def reissue_of_worker(worker: Remote, master: Remote, days: float) -> None:
-    """Issue the certificates of a worker's kubelet anew, with the CA of a master."""
+def _reissue_worker(worker: Remote, master: Remote, days: float) -> None:
+    """With the CA of a master."""
     paths = (_SERVING,) if days > 0 else (_SERVING, _KUBELET)
     _reissue(worker, paths, master, f"{_PKI}/ca", days)
     worker.run("sudo systemctl restart kubelet")
