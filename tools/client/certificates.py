@@ -57,7 +57,7 @@ def days_left(machine: Remote) -> dict[str, float]:
 
 
 def reissue(masters: Sequence[Remote], workers: Sequence[Remote], days: float) -> None:
-    """Issue all of them anew, to expire in so many days, and let the programs take them.
+    """Issue all certificates anew, to expire in so many days, and let the programs take them.
 
     kubelet itself renews its certificate before its end, and does not start after it. With
     certificates that have not expired, the apiservers are ready at the end.
@@ -88,7 +88,7 @@ def _reissue_master(master: Remote, days: float) -> None:
 
 
 def _reissue_worker(worker: Remote, master: Remote, days: float) -> None:
-    """With the CA of a master."""
+    """Issue a worker's with the CA of a master."""
     paths = (_SERVING,) if days > 0 else (_SERVING, _KUBELET)
     _reissue(worker, paths, master, f"{_PKI}/ca", days)
     worker.run("sudo systemctl restart kubelet")

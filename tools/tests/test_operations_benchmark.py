@@ -79,7 +79,7 @@ class ClustersTest(unittest.TestCase):
     def measured(
         self, chosen: Collection[str], times: int, by_hand: bool = False, fails: str = ""
     ) -> tuple[list[str], list[str]]:
-        """What was done, with ``new`` for each cluster, and what was kept.
+        """Return the steps, with ``new`` for each cluster, and the names of the results.
 
         :param fails: the operation that fails, each time
         """
