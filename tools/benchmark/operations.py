@@ -1,17 +1,12 @@
-"""Operations on a cluster of three masters and two workers on the embedded cloud, and their costs.
-
-Each result is a line of JSON in a file, so that a run that is stopped has its results, and a later
-run adds to them. The table shows all results of the file.
-"""
+"""Operations on a cluster of three masters and two workers on the embedded cloud: their costs."""
 
 import argparse
 import contextlib
 import json
 import random
-import statistics
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +14,9 @@ from tackerclient.v1_0.client import Client
 
 from mgmt_drivers.cluster.modification import NAME
 from tools import command
-from tools.benchmark import by_kubeadm
+from tools.benchmark import by_kubeadm, results
 from tools.benchmark.cpu import Meter
+from tools.benchmark.results import Result
 from tools.client import certificates, clusters, kubernetes_source, node_faults, stacks, wait
 from tools.client.api import V1, V2, Api
 from tools.client.config import CHECKOUT, CONFIG, cloud, tacker
@@ -46,34 +42,6 @@ _DAYS_LEFT = 9  # of certificates that are renewed
 Occurrence = dict[str, Any]
 Act = Callable[[], Occurrence]
 _CALM, _CALM_PERIOD, _CALM_LIMIT = 0.7, 5, 180  # share of idle CPUs, for so many seconds; seconds
-
-
-@dataclass(frozen=True)
-class Result:
-    """One run of an operation; times are seconds.
-
-    ``drivers``: of the drivers' part, ``path``: of its critical path, ``commands``: over SSH; None
-    if there is no trace. ``silence``: the longest time for which the API was not ready, ``failed``:
-    requests of a client that connects anew, ``in_a_row``: of a client with keep-alive; None if the
-    API comes or goes.
-    """
-
-    operation: str
-    seconds: float
-    cpu: float
-    drivers: float | None = None
-    path: float | None = None
-    commands: int | None = None
-    silence: float | None = None
-    failed: int | None = None
-    in_a_row: int | None = None
-
-
-# The columns of the table besides the name and the number of runs.
-_TITLES = {
-    "seconds": "seconds", "drivers": "drivers", "path": "critical path", "cpu": "CPU seconds",
-    "commands": "SSH commands", "silence": "silence", "failed": "failed", "in_a_row": "in a row",
-}
 
 
 def _scale(kind: str, aspect: str) -> Callable[[Site], Act]:
@@ -164,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
 
     :raises ClientError: naming the operation that failed, or the file if it has something else
     """
-    load(options.json)
+    results.load(options.json, _ROWS)
     try:
         if options.repeat:
             _check_cloud()
@@ -172,7 +140,8 @@ def run(options: argparse.Namespace) -> int:
             measurement = Measurement(api, options.json)
             measurement.run(options.operations, options.repeat, options.kubeadm)
     finally:  # after Ctrl-C, too
-        print(*table(load(options.json)), sep="\n", flush=True)
+        rows = results.table(results.load(options.json, _ROWS), _ROWS)
+        print(*rows, sep="\n", flush=True)
     return command.GOOD
 
 
@@ -333,12 +302,7 @@ class Measurement:
 
     def _keep(self, result: Result) -> None:
         """Append a result to the file, and print it."""
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line = json.dumps({"at": at, "api": self._api.version, **asdict(result)})
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a") as file:
-            file.write(f"{line}\n")
-        self._progress.say(line)
+        self._progress.say(results.append(self._path, self._api.version, result))
 
 
 def _keys(upgrades: bool) -> dict[str, Path]:
@@ -383,47 +347,3 @@ def _costs(traced: Sequence[runs.Run]) -> tuple[float | None, float | None, int 
         round(sum(runs.seconds(each.critical_path) for each in traced), 1),
         sum(bar.commands for each in traced for bar in each.bars),
     )
-
-
-def load(path: Path) -> list[Result]:
-    """The results in a file, if it is there.
-
-    :raises ClientError: if the file has something else
-    """
-    names = [field.name for field in fields(Result)]
-    lines = path.read_text().splitlines() if path.exists() else []
-    try:
-        found = [Result(*(line[name] for name in names)) for line in map(json.loads, lines)]
-        for result in found:
-            _ROWS.index(result.operation)  # which the table has
-    except (ValueError, KeyError, TypeError) as error:
-        raise ClientError(f"{path} is no file of results: {error!r}") from error
-    return found
-
-
-def table(results: Sequence[Result]) -> list[str]:
-    """The lines of a table in reStructuredText: medians, and the least and the most beside them."""
-    rows = [["operation", "runs", *_TITLES.values()]]
-    for name in sorted({each.operation for each in results}, key=_ROWS.index):
-        own = [each for each in results if each.operation == name]
-        cells = [_spread([getattr(each, column) for each in own]) for column in _TITLES]
-        rows.append([name, str(len(own)), *cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    line = "  ".join("=" * width for width in widths)
-    head, *others = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
-    return [line, head, line, *others, line] if others else []
-
-
-def _spread(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return "-"
-    median, least, most = (_number(f(known)) for f in (statistics.median, min, max))
-    return median if least == most else f"{median} ({least} to {most})"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:.0f}"

@@ -15,9 +15,10 @@ import docker
 import yaml
 
 from mgmt_drivers.cluster.modification import NAME
-from tools.benchmark import by_kubeadm, cpu, operations
+from tools.benchmark import by_kubeadm, cpu, operations, results
 from tools.benchmark.cpu import Meter
-from tools.benchmark.operations import _ON_CLUSTER, Measurement, Result, table
+from tools.benchmark.operations import _ON_CLUSTER, _ROWS, Measurement
+from tools.benchmark.results import Result, table
 from tools.client import poll
 from tools.client.api import V2
 from tools.client.config import CONFIG
@@ -36,7 +37,7 @@ class TableTest(unittest.TestCase):
     def test_medians_and_what_lies_around_them(self) -> None:
         others = [replace(_RESULT, seconds=50.0, silence=1.0), replace(_RESULT, seconds=47.0)]
         line, head, _, instantiate, renewal, _ = table(
-            [_RESULT, *others, Result("instantiate", 110, 200)]
+            [_RESULT, *others, Result("instantiate", 110, 200)], _ROWS
         )
         self.assertEqual(["instantiate", "1", "110", "-", "-", "200", *"----"], instantiate.split())
         self.assertEqual(
@@ -47,7 +48,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual(head.index("SSH"), renewal.index("300"))
 
     def test_no_results_are_no_table(self) -> None:
-        self.assertEqual([], table([]))
+        self.assertEqual([], table([], _ROWS))
 
 
 class ResultsFileTest(unittest.TestCase):
@@ -59,10 +60,10 @@ class ResultsFileTest(unittest.TestCase):
     def test_results_are_appended(self) -> None:
         measurement = Measurement.__new__(Measurement)
         measurement._api, measurement._path, measurement._progress = V2(), self.path, mock.Mock()
-        self.assertEqual([], operations.load(self.path))
+        self.assertEqual([], results.load(self.path, _ROWS))
         measurement._keep(_RESULT)
         measurement._keep(Result("terminate", 20.0, 3.0))
-        self.assertEqual([_RESULT, Result("terminate", 20.0, 3.0)], operations.load(self.path))
+        self.assertEqual([_RESULT, Result("terminate", 20.0, 3.0)], results.load(self.path, _ROWS))
 
     def test_a_file_with_something_else_is_refused_before_anything_is_made(self) -> None:
         self.path.parent.mkdir()
