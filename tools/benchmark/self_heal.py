@@ -33,6 +33,7 @@ from tools.client.requests import load_request
 from tools.client.self_heal import Watch, error_of, is_refused, seconds, strangers, vnfcs_of
 from tools.command import free_text, output_file, whole
 
+_SWITCH = "isAutohealEnabled"
 _HEAL_LIMIT, _CALM_LIMIT, _NODES_LIMIT, _HELP_LIMIT = 900, 600, 300, 1800  # seconds
 # Seconds after a harmless fault in which a heal would begin: a reboot has three minutes.
 _QUIET = 240
@@ -78,9 +79,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole(0), help="that of an earlier run, to repeat it")
     parser.add_argument(
         "--vnf-instance", type=free_text, metavar="NAME-OR-ID",
-        help="a cluster of the v2 API with the parameter monitoring, and with "
-        "automatic_heal.heals_an_hour for all of the faults (default: one is made, and removed at "
-        "the end). Its machines are struck",
+        help="a cluster of the v2 API that heals itself (isAutohealEnabled, the parameter "
+        "monitoring), with automatic_heal.heals_an_hour for all of the faults (default: one is "
+        "made, and removed at the end). Its machines are struck",
     )
     parser.add_argument(
         "--output", type=output_file, default=CHECKOUT / "build/self-heal.jsonl", metavar="FILE",
@@ -126,10 +127,6 @@ class Run:
 
     def results(self, options: argparse.Namespace) -> Iterator[Result]:
         """Strike, and give a result after each fault."""
-        properties = {"isAutohealEnabled": True}
-        outcome = self._site.vnf.modify({"vnfConfigurableProperties": properties})
-        if outcome["operationState"] != "COMPLETED":
-            raise ClientError(f"isAutohealEnabled: {error_of(outcome)}")
         try:
             self._await_calm()
             for fault in node_faults.sequence(FAULTS, options.faults, self._seed):
@@ -255,11 +252,8 @@ def _noting(result: Result) -> Iterator[None]:
 def _cluster(client: Client, connection: Connection, name: str | None) -> Iterator[Vnf]:
     """The cluster of the name or id, or one that is made, and removed at the end."""
     if name:
-        for vnf in Vnf.all(client):
-            if name in (vnf.id, vnf.name):
-                yield Vnf(client, vnf.id, vnf.name, V2())
-                return
-        raise ClientError(f"there is no VNF instance {name} in Tacker's v2 API")
+        yield _find(client, name)
+        return
     with contextlib.ExitStack() as cleanup:
         registry = clusters.private_registry(cleanup)
         kubernetes_source.push_images(registry)
@@ -274,7 +268,19 @@ def _cluster(client: Client, connection: Connection, name: str | None) -> Iterat
             vim_name=unique("vim"), monitoring={}, automatic_heal=_LIMITS,
         )
         clusters.check_completed(vnf, vnf.instantiate(request))
+        clusters.check_completed(vnf, vnf.modify({"vnfConfigurableProperties": {_SWITCH: True}}))
         yield vnf
+
+
+def _find(client: Client, name: str) -> Vnf:
+    for vnf in Vnf.all(client, V2()):
+        if name in (vnf.id, vnf.name):
+            if vnf.show().get("vnfConfigurableProperties", {}).get(_SWITCH) is not True:
+                raise ClientError(
+                    f"{name} does not heal itself: set vnfConfigurableProperties.{_SWITCH} to true"
+                )
+            return vnf
+    raise ClientError(f"there is no VNF instance {name} in Tacker's v2 API")
 
 
 def _write(path: Path, seed: int, result: Result) -> None:

@@ -111,3 +111,25 @@ class RunTest(unittest.TestCase):
         self.assertEqual((["c1"], []), (first.wrong, second.wrong))
         self.assertEqual(1, len(self.run_._healed))
         self.assertEqual(3, second.written)
+
+
+class ClusterOfAnOperatorTest(unittest.TestCase):
+    """A cluster that was not made for the benchmark is struck only if it heals itself."""
+
+    def find(self, name: str, **shown: Any) -> str:
+        client = mock.Mock()
+        client.list_vnf_instances.return_value = [{"id": "1", "vnfInstanceName": "prod"}]
+        client.show_vnf_instance.return_value = shown
+        with self_heal._cluster(client, mock.Mock(), name) as vnf:
+            return vnf.id
+
+    def test_it_is_found_by_name_and_by_id(self) -> None:
+        heals = {"vnfConfigurableProperties": {"isAutohealEnabled": True}}
+        self.assertEqual(["1", "1"], [self.find(name, **heals) for name in ("prod", "1")])
+
+    def test_one_that_does_not_heal_itself_is_refused(self) -> None:
+        for properties in ({}, {"isAutohealEnabled": False}):
+            with self.assertRaisesRegex(ClientError, "Properties.isAutohealEnabled to true"):
+                self.find("prod", vnfConfigurableProperties=properties)
+        with self.assertRaisesRegex(ClientError, "no VNF instance other"):
+            self.find("other")
