@@ -10,7 +10,8 @@ from mgmt_drivers.machine.script import Script
 
 PACKAGE = "haproxy"
 SOCKET = "/run/haproxy/admin.sock"  # for root alone, in the folder that Debian's package makes
-HEALTH_PORT = 16444  # on the loopback address, for health checks of HAProxy itself
+# On the loopback address: /healthz is 503 if HAProxy knows no apiserver that is ready.
+HEALTH_PORT = 16444
 _CONFIG = "/etc/haproxy/haproxy.cfg"
 # The limit of one source, so that connections without requests leave some for others. A node has
 # some ten, and the clients behind one NAT are one source.
@@ -41,6 +42,7 @@ frontend health
     mode http
     bind 127.0.0.1:{HEALTH_PORT}
     monitor-uri /healthz
+    monitor fail if {{ nbsrv(apiservers) eq 0 }}
 
 frontend kubernetes
     mode tcp

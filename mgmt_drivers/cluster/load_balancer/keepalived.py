@@ -4,22 +4,16 @@ import ipaddress
 from collections.abc import Sequence
 
 from mgmt_drivers.cluster.load_balancer.haproxy import HEALTH_PORT
+from mgmt_drivers.cluster.topology import BALANCED_PORT
 from mgmt_drivers.machine import syntax
 from mgmt_drivers.machine.files import File
+from mgmt_drivers.machine.script import Script
 
 PACKAGE = "keepalived"
 CONFIG = "/etc/keepalived/keepalived.conf"
 _CHECK = "/etc/keepalived/check_haproxy.sh"
+_CHECK_SCRIPT = Script(__package__, "check-holder")
 _HIGHEST_PRIORITY = 200
-
-_CHECK_SCRIPT = f"""\
-#!/bin/bash
-# Whether this machine's HAProxy answers. Written by tacker-mgmt-drivers.
-exec 3<>/dev/tcp/127.0.0.1/{HEALTH_PORT} || exit 1
-printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3
-read -r _ status _ <&3
-[ "$status" = 200 ]
-"""
 
 
 def render(
@@ -32,9 +26,11 @@ def render(
     the virtual IP back immediately, and a client that has connected to the node in between waits
     until its own time limit; Tacker has none.
 
-    The holder announces its hardware address again every five seconds. After a partition two nodes
-    hold the virtual IP. The node that keeps the address announces it only if an advertisement of
-    the other one comes first; otherwise neighbours would keep the wrong address for a minute.
+    A node that is cut off gives the virtual IP up after some 20 seconds (``check-holder.sh``);
+    until then, or until the partition ends, two nodes hold it. The holder announces its hardware
+    address again every five seconds. Otherwise the node that keeps the address announces it only
+    if an advertisement of the other one comes first, and neighbours would keep the wrong address
+    for a minute.
 
     VRRPv3 has no authentication: the authentication of earlier versions gave too little security,
     and different secrets cause two masters (RFC 5798, section 9). Advertisements are accepted from
@@ -45,6 +41,7 @@ def render(
     :param rank: from 0; of several candidates the node with the lowest rank takes the virtual IP
     """
     peers = "".join(f"        {syntax.words(peer)}\n" for peer in others)
+    check = syntax.words(_CHECK, str(HEALTH_PORT), str(BALANCED_PORT), *others)
     return f"""\
 # Written by tacker-mgmt-drivers.
 global_defs {{
@@ -54,7 +51,7 @@ global_defs {{
 }}
 
 vrrp_script haproxy {{
-    script "{_CHECK}"
+    script "{check}"
     interval 2
     timeout 2
     fall 2
@@ -89,4 +86,4 @@ def _router_id(virtual_ip: str) -> int:
 
 
 def files(config: str) -> list[File]:
-    return [File(_CHECK, _CHECK_SCRIPT, "0755"), File(CONFIG, config)]
+    return [File(_CHECK, _CHECK_SCRIPT.text, "0755"), File(CONFIG, config)]
