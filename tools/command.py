@@ -6,7 +6,6 @@ Only Python's standard library is used here: tools/run reads its arguments on a 
 import argparse
 import json
 import math
-import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -89,15 +88,14 @@ def part(
 
 
 def add_api(parser: Parser, default: str) -> None:
-    """The option for the version of Tacker's LCM API; None if nobody has chosen one.
+    """The option for the version of Tacker's LCM API; None if it is left out.
 
-    :param default: what the command does then
+    OS_TACKER_API_VERSION is for openstackclient: a VNF and a request tell their version themselves.
+
+    :param default: what the command does without the option
     """
-    versions, chosen = ("1", "2"), os.environ.get("OS_TACKER_API_VERSION")
-    parser.add_argument(
-        "--api", choices=versions, default=chosen if chosen in versions else None,
-        help=f"version of Tacker's API; default: OS_TACKER_API_VERSION, or {default}",
-    )
+    text = f"version of Tacker's API; default: {default}"
+    parser.add_argument("--api", choices=("1", "2"), help=text)
 
 
 def add_output(parser: Parser) -> None:

@@ -75,7 +75,7 @@ class ClusterTest(unittest.TestCase):
         self.tackers = {"1": Tacker("1", "old"), "2": Tacker("2", "k8s")}
         self.patch(cli, "cloud", mock.Mock())
         self.patch(instances, "tacker", lambda connection, version: self.tackers[version])
-        logs = {"FUNCTIONAL_LOGS": str(self.folder), "OS_TACKER_API_VERSION": ""}
+        logs = {"FUNCTIONAL_LOGS": str(self.folder), "OS_TACKER_API_VERSION": "1"}
         self.stack.enter_context(mock.patch.dict("os.environ", logs))
 
     def patch(self, where: Any, name: str, what: Any) -> Any:
