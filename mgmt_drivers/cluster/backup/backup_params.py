@@ -49,7 +49,9 @@ class Backup:
         "interval", Duration("5m", "30d"), default="6h", example="1d",
         meaning="time between two backups, from ``5m`` to ``30d``",
     )
-    keep: int = param("keep", Count(), default=12, example=3, meaning="how many backups are kept")
+    keep: int = param(
+        "keep", Count(), default=12, example=3, meaning="how many backups of each node are kept"
+    )
     folder: str = param(
         "folder", _LastingFolder(), required=When("without ``storage_server``"), value="",
         example="/var/backups/etcd", meaning="folder on each control-plane node",
