@@ -14,6 +14,7 @@ from pathlib import Path
 from functional import guide_blocks, guide_placeholders
 from functional.guide_blocks import Command
 from mgmt_drivers import errors, package_yaml
+from mgmt_drivers.cluster.monitoring import node_health
 from mgmt_drivers.engine.trace import FAILED
 from mgmt_drivers.testing.outline import outline
 from mgmt_drivers.tests.test_boundaries import sources
@@ -98,6 +99,13 @@ class ErrorCodesTest(unittest.TestCase):
         invalid = errors.ParameterError([f"manifest: {package_yaml.BadFile('a.yaml')}"])
         self.assertEqual("[KV-PARAMETERS] invalid parameters: manifest: a.yaml", str(invalid))
         self.assertEqual(("manifest: a.yaml",), invalid.errors)
+
+
+class MetricsTest(unittest.TestCase):
+    def test_the_page_has_each_metric_of_a_machine(self) -> None:
+        page = (_GUIDE / "howto" / "monitoring.rst").read_text()
+        told = re.findall(r"\* - ``(k8s_vnf_\w+)``", page)
+        self.assertEqual(sorted(node_health._HELP), sorted(told))
 
 
 class TimelinesTest(unittest.TestCase):

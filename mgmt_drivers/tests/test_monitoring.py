@@ -149,6 +149,24 @@ class ClusterTest(SimulatedClusterTest):
         for machine in self.world.machines.values():
             self.assert_monitored(machine)
 
+    def test_a_modification_gives_another_port_after_a_failed_one(self) -> None:
+        self.instantiate(self.services())
+
+        def taken(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "--check" in argv:
+                packages = session.machine.packages
+                (packages.discard if "9300" in argv else packages.add)(monitoring.PACKAGE)
+
+        def modify_port(port: int) -> None:
+            change = {"monitoring": {"port": port}}
+            modify.modify(self.request(), self.services(taken), self.vims, change)
+
+        with self.assertRaisesRegex(MgmtDriverError, "on port 9300.*or modify it"):
+            modify_port(9300)
+        modify_port(9400)
+        for machine in self.world.machines.values():
+            self.assertIn(":9400 ", machine.files[_SETTINGS][0].decode())
+
     def test_a_second_run_changes_nothing(self) -> None:
         self.instantiate(self.services())
         applied = []

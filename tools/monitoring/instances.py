@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.cluster_params import NAME, POOLS
 from mgmt_drivers.cluster.topology import node_name
-from mgmt_drivers.engine.services import load_kept
 from mgmt_drivers.inventory import Node
-from mgmt_drivers.tacker.v2 import PARAMS
+from mgmt_drivers.tacker.v2 import PARAMS, CallStore
 
 Shown = Mapping[str, Any]
 
@@ -56,12 +56,14 @@ class Machine:
 
 
 def installation(shown: Shown) -> Shown:
-    """The parameters with which a cluster was instantiated; empty if the instance is no cluster.
+    """The parameters that a cluster has, also by modifications; empty if this is no cluster.
 
     :raises MgmtDriverError: if the parameters in the instance's metadata are damaged
     """
-    kept: Shown = load_kept(shown.get("metadata"), PARAMS, {}).get(NAME) or {}
-    return kept
+    store = CallStore({"metadata": shown.get("metadata")}, {})
+    own = store.load(PARAMS, {}).get(NAME) or {}
+    params: Shown = changed_params.merge(own, changed_params.load(store))
+    return params
 
 
 def is_monitored(shown: Shown) -> bool:

@@ -28,7 +28,8 @@ class ConfigureMonitoring(Change[Cluster, Mapping[str, Sequence[File]]]):
             units.configure(host, unit, expected)
         what = (
             f"the health of the machine on port {monitoring.port(cluster)}. If another program "
-            "has the port, instantiate with another `monitoring.port`; `journalctl --unit "
-            f"{monitoring.EXPORTER} --unit {monitoring.SERVICE}` on the machine tells more"
+            "has the port, instantiate the cluster, or modify it, with another `monitoring.port`; "
+            f"`journalctl --unit {monitoring.EXPORTER} --unit {monitoring.SERVICE}` on the machine "
+            "tells more"
         )
         host.ask_until_ok(*monitoring.asking_exporter(cluster), within=_LIMIT, what=what)

@@ -12,9 +12,10 @@ from unittest import mock
 
 import yaml
 
+from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.self_healing import rails
 from mgmt_drivers.engine.services import KEY_PREFIX
-from mgmt_drivers.tacker.v2 import PARAMS
+from mgmt_drivers.tacker.v2 import PARAMS, CallStore
 from tools.client.lcm import Vnf
 from tools.csar.tests.genuine import needs_openstack
 from tools.k8s_vnf.app import main
@@ -143,6 +144,27 @@ class TargetsTest(FolderTest):
         self.tacker.instances[A] = instance(monitoring={"port": 9200})
         self.update()
         self.assertEqual(["10.0.0.5:9200"], self.targets()[0]["targets"])
+
+    def modify(self, patch: dict[str, Any]) -> None:
+        """Keep a modification as the driver does."""
+        changed_params.save(CallStore(self.tacker.instances[A], {}), patch)
+
+    def test_a_modification_changes_the_port_and_takes_it_back(self) -> None:
+        self.tacker.instances[A] = instance(monitoring={"port": 9200})
+        self.update()
+        for patch, port in (({"port": 9300}, 9300), ({"port": None}, 9100), (None, 9100)):
+            self.modify({"monitoring": patch})
+            self.assertEqual([], self.update())
+            self.assertEqual([f"10.0.0.5:{port}"], self.targets()[0]["targets"])
+
+    def test_a_modification_begins_and_ends_monitoring(self) -> None:
+        for before, patch in ((None, {}), ({}, None)):
+            self.tacker.instances[A] = instance(heals=False, monitoring=before)
+            self.update()
+            self.assertEqual([f"{A}.json"] * (before is not None), self.files())
+            self.modify({"monitoring": patch})
+            self.assertEqual([], self.update())
+            self.assertEqual([f"{A}.json"] * (patch is not None), self.files())
 
     def test_an_unmanaged_machine_is_no_target(self) -> None:
         (resource, _) = self.tacker.instances[A]["instantiatedVnfInfo"]["vnfcResourceInfo"]
