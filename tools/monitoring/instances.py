@@ -20,6 +20,7 @@ PROPERTIES = ("isAutohealEnabled", "isAutoscaleEnabled")
 _MONITORING, _PORT = "monitoring", 9100  # the parameter's default port
 WORKER = "worker"
 _ROLES = {"master_node": "master", "worker_node": WORKER, "storage_server": "storage"}
+_ASPECT = "worker_instance"  # of the first group of workers in the packages of this project
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Machine:
 
     ``vnfc_info_id`` is the id in vnfcInfo, with which Tacker compares an alert's; ``ssh_cp`` names
     the port or floating IP by which the driver reaches the machine; ``port`` is the exporter's.
+    ``aspect`` is the scaling aspect of a worker's group; empty if the aspect is not known.
     """
 
     vnf_id: str
@@ -37,6 +39,7 @@ class Machine:
     server_id: str
     ssh_cp: str
     port: int
+    aspect: str
 
     @property
     def node(self) -> str:
@@ -52,6 +55,8 @@ class Machine:
             "role": self.role,
             "node": self.node,
         }
+        if self.aspect:
+            labels["aspect_id"] = self.aspect
         return {"targets": [f"{address}:{self.port}"], "labels": labels}
 
 
@@ -80,11 +85,10 @@ def machines(shown: Shown) -> Iterator[Machine]:
     ids = {vnfc["vnfcResourceInfoId"]: vnfc["id"] for vnfc in info.get("vnfcInfo", ())}
     params = installation(shown)
     port = int((params.get(_MONITORING) or {}).get("port", _PORT))
-    groups = [(role, params[key]) for key, role in _ROLES.items() if params.get(key)]
-    groups += [(WORKER, pool) for pool in params.get(POOLS) or ()]
+    groups = [*_groups(params)]
     for resource in info.get("vnfcResourceInfo", ()):
         points = {point["cpdId"] for point in resource.get("vnfcCpInfo", ())}
-        for role, group in groups:
+        for role, group, aspect in groups:
             if points & {group.get("nic_cp_name"), group["ssh_cp_name"]}:
                 yield Machine(
                     shown["id"],
@@ -94,5 +98,15 @@ def machines(shown: Shown) -> Iterator[Machine]:
                     resource["computeResource"]["resourceId"],
                     group["ssh_cp_name"],
                     port,
+                    aspect,
                 )
                 break
+
+
+def _groups(params: Shown) -> Iterator[tuple[str, Shown, str]]:
+    """The groups of machines, each with its role and, of workers, the scaling aspect."""
+    for key, role in _ROLES.items():
+        if group := params.get(key):
+            yield role, group, (group.get("aspect_id") or _ASPECT) if role == WORKER else ""
+    for pool in params.get(POOLS) or ():
+        yield WORKER, pool, pool.get("aspect_id") or ""

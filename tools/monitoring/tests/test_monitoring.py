@@ -135,10 +135,12 @@ class TargetsTest(FolderTest):
                 "vdu": "workerNode",
                 "role": "worker",
                 "node": "worker-2af000001111",
+                "aspect_id": "worker_instance",
             },
             worker["labels"],
         )
         self.assertEqual("master", master["labels"]["role"])
+        self.assertNotIn("aspect_id", master["labels"])
 
     def test_the_port_is_that_of_the_request(self) -> None:
         self.tacker.instances[A] = instance(monitoring={"port": 9200})
@@ -186,6 +188,19 @@ class TargetsTest(FolderTest):
         )
         self.update()
         self.assertEqual(["master", "worker"], [t["labels"]["role"] for t in self.targets()])
+
+    def test_workers_have_the_aspect_of_their_pool(self) -> None:
+        """Tacker scales a pool by its aspect; a pool without one is not scaled."""
+        own, pool = {"ssh_cp_name": "CP", "nic_cp_name": "CP"}, GROUPS["worker_node"]
+        for aspect, worker, pools in (
+            ("data", own, [{**pool, "aspect_id": "data"}]),
+            (None, {**own, "aspect_id": "workers"}, [pool]),
+            ("workers", {**pool, "aspect_id": "workers"}, [own]),
+            ("worker_instance", {**pool, "aspect_id": None}, None),
+        ):
+            self.tacker.instances[A] = instance(worker_node=worker, worker_pools=pools)
+            self.update()
+            self.assertEqual(aspect, self.targets()[1]["labels"].get("aspect_id"))
 
     def test_only_clusters_that_are_to_be_monitored(self) -> None:
         scaled, reported = instance(heals=False), instance(B, heals=False, monitoring=None)
@@ -370,7 +385,7 @@ class AlertsTest(unittest.TestCase):
         for alert in alerts:
             validate({"alerts": [alert]}, prometheus_plugin_schemas.AlertMessage)
             scales = alert["labels"]["function_type"] == "auto_scale"
-            self.assertEqual(scales, {"aspect_id", "auto_scale_type"} <= {*alert["labels"]})
+            self.assertEqual(scales, "auto_scale_type" in alert["labels"])
 
 
 class RulesTest(unittest.TestCase):
@@ -385,6 +400,17 @@ class RulesTest(unittest.TestCase):
         )
         for rule in heals:
             self.assertTrue(rule["expr"].endswith(guard), rule["alert"])
+
+    def test_each_pool_scales_by_its_own_load(self) -> None:
+        """An alert has the labels that its expression keeps; Tacker needs these two to scale."""
+        (scaling,) = (group for group in RULES["groups"] if group["name"] == "k8s_vnf_scale")
+        for rule in scaling["rules"]:
+            self.assertNotIn("aspect_id", rule.get("labels", {}))
+            for labels in re.findall(r"\bby \((.*?)\)", rule["expr"]):
+                kept = {"vnf_instance_id", "aspect_id"}
+                self.assertLessEqual(kept, {*labels.split(", ")}, rule["expr"])
+            for machines in re.findall(r'\{(.*?role="worker".*?)\}', rule["expr"]):
+                self.assertIn('aspect_id!=""', machines)
 
     def test_promtool_has_a_test_of_each_alert(self) -> None:
         text = (Path(__file__).parent / "rules_test.yml").read_text()
