@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mgmt_drivers.errors import ParameterError
 from mgmt_drivers.operations import registry
 from mgmt_drivers.registry.registry_params import MODIFICATION, read_params
 from mgmt_drivers.tacker.v2 import Call
@@ -37,6 +38,15 @@ def modify_information_end(call: Call) -> None:
     if modification := _modification(call):
         registry.add_bundles(call.lcm_request("modify"), call.services, modification)
         call.store.remove(MODIFICATION)
+
+
+def change_current_package_start(call: Call) -> None:
+    if call.request["additionalParams"].get("vdu_params"):
+        raise ParameterError([
+            "vdu_params: must be empty: a change of the package replaces no registry, whose images "
+            "would be lost. End the operation by fail, and send it with an empty list to get the "
+            "package's drivers; heal the VNFC to get another machine"
+        ])
 
 
 def _modification(call: Call) -> Any:

@@ -11,7 +11,7 @@ _PREFIX = "ssh_remote_ip_prefix"
 
 
 class StandardUserData(userdata_standard.StandardUserData):
-    """The request's lcm-operation-user-data-class.
+    """The request's lcm-operation-user-data-class; another package leaves the stack as it is.
 
     Operations after the instantiation change the parameter nfv in parts, and keep port and prefix.
     """
@@ -47,3 +47,10 @@ class StandardUserData(userdata_standard.StandardUserData):
         last = port + 1 if params.get("bundles") else port
         fields["parameters"]["nfv"]["registry_last_port"] = last
         return fields
+
+    @staticmethod
+    def change_vnfpkg(*_: Any) -> dict[str, Any]:
+        """Return what changes nothing of the stack, in the form that Tacker reads."""
+        return {"parameters": {"nfv": {"VDU": {}, "CP": {}}}}
+
+    change_vnfpkg_rollback = change_vnfpkg

@@ -128,3 +128,18 @@ class HooksTest(UserDataTest):
         with self.assertRaises(MgmtDriverExecutionFailed) as caught:
             self.instantiate("private_registry/instantiate.json", port_no="many")
         self.assertRegex(str(caught.exception.detail), "instantiate_start failed: .*port_no: ")
+
+    def test_another_package_replaces_no_registry(self) -> None:
+        from tacker.sol_refactored.common.exceptions import MgmtDriverExecutionFailed
+        from tacker.sol_refactored.objects import ChangeCurrentVnfPkgRequest
+
+        def change(*vdus: str) -> None:
+            params = {"upgrade_type": "RollingUpdate", "vdu_params": [{"vdu_id": v} for v in vdus]}
+            asked = ChangeCurrentVnfPkgRequest(vnfdId="new", additionalParams=params)
+            self.call("change_current_package_start", asked)
+
+        self.assemble("private_registry_v2", "simple")
+        change()
+        with self.assertRaises(MgmtDriverExecutionFailed) as caught:
+            change("PrivateRegistryVDU")
+        self.assertRegex(str(caught.exception.detail), "KV-PARAMETERS.* vdu_params: .* heal")

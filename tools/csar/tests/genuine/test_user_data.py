@@ -670,7 +670,10 @@ class V2Test(UserDataTest):
             mock.patch.object(openstack.heat_utils, "HeatClient", return_value=heat),
         ):
             instance = mock.Mock(id="id", instantiatedVnfInfo=info)
-            getattr(driver, operation)(asked, instance, granted, mock.Mock(), mock.Mock())
+            occurrence = [mock.Mock()] if operation.endswith("_rollback") else []
+            getattr(driver, operation)(
+                asked, instance, granted, mock.Mock(), mock.Mock(), *occurrence
+            )
         self.stack = heat.stack
         self.assert_accepted(yaml.safe_dump(self.stack["template"]), self.parameters())
 
@@ -683,6 +686,18 @@ class V2Test(UserDataTest):
         self.let_tacker("heal", {"all": True}, removeResources=[])
         (group,) = self.made()["registry_group"]
         self.assertEqual(PREFIXES[SSH_PREFIX], group["rules"][0]["remote_ip_prefix"])
+
+    def test_another_package_leaves_the_stack_of_the_registry(self) -> None:
+        """A template that replaces the stack's would lose parameters that nfv has not."""
+        self.assemble("private_registry_v2", "simple")
+        request = self.request("private_registry/instantiate.json")
+        request["additionalParams"].update(PREFIXES)
+        self.instantiate(request, "PrivateRegistryVDU")
+        before = copy.deepcopy(self.stack)
+        for operation in ("change_vnfpkg", "change_vnfpkg_rollback"):
+            with self.subTest(operation):
+                self.let_tacker(operation, {"upgrade_type": "RollingUpdate"}, dstVnfdId="vnfd")
+                self.assertEqual(before, self.stack)
 
     def check_later_operations(self) -> None:
         """Scale and heal of a worker."""
