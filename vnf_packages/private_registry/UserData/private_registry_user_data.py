@@ -46,7 +46,7 @@ class PrivateRegistryUserData(AbstractUserData):
 def _ports(request: Any) -> dict[str, int]:
     """Return the first and the last port that clients are let in to."""
     params = (request.additional_params or {}).get("private_registry_installation_param", {})
-    port = int(params.get("port_no", registry_ports.DEFAULT_PORT))
+    port = int(params.get("port_no") or registry_ports.DEFAULT_PORT)
     last = registry_ports.of_packages(port) if params.get("bundles") else port
     return {"registry_port": port, "registry_last_port": last}
 

@@ -41,7 +41,7 @@ class StandardUserData(userdata_standard.StandardUserData):
             template["parameters"][_PREFIX]["default"] = others[_PREFIX]
             fields["template"] = yaml.safe_dump(template)
         params = others.get("private_registry_installation_param", {})
-        port = int(params.get("port_no", _DEFAULT_PORT))
+        port = int(params.get("port_no") or _DEFAULT_PORT)
         fields["parameters"]["nfv"]["registry_port"] = port
         # Packages of bundles are at the next port.
         last = port + 1 if params.get("bundles") else port

@@ -29,6 +29,7 @@ _MORE = {"storage": "storage_server", "pools": "workerNode2"}  # VDU of an overl
 # Parameters of a registry, and the first and the last port that clients are let in to.
 _PORTS: tuple[tuple[dict[str, Any], int, int], ...] = (
     ({}, 5000, 5000), ({"port_no": 5001}, 5001, 5001), ({"port_no": "5002"}, 5002, 5002),
+    ({"port_no": None, "bundles": None}, 5000, 5000),
     ({"port_no": "6000", "bundles": [{"path": "1.37.tar"}]}, 6000, 6001),
 )
 SSH_PREFIX = "ssh_remote_ip_prefix"
