@@ -49,7 +49,8 @@ def parsers() -> Iterator[command.Parser]:
     parser.add_argument(
         "--watch", action="store_true",
         help=f"look again every {_PAUSE} s, until Ctrl-C; write what has changed, remove the "
-        "targets of clusters that are gone, and end heals that a guard rail has refused",
+        "targets of clusters that are gone, end heals that a guard rail has refused, and name "
+        "other operations that are FAILED_TEMP",
     )
     text = "Tacker as Alertmanager reaches it"
     parser.add_argument("--tacker", type=command.free_text, metavar="URL", help=text)

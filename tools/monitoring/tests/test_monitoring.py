@@ -315,24 +315,29 @@ class RefusalTest(unittest.TestCase):
         for number, detail in enumerate(details):
             tacker.occurrences[str(number)] = {
                 "id": str(number), "vnfInstanceId": A, "startTime": str(number),
+                "operation": "HEAL",
                 "operationState": "FAILED_TEMP" if detail else "COMPLETED",
                 **({"error": {"detail": detail}} if detail else {}),
             }
         self.said: list[str] = []
         client: Any = tacker
-        self.assertEqual([], end_refused(Vnf.all(client), self.said.append))
+        self.faults = end_refused(Vnf.all(client), self.said.append)
         return [shown["operationState"] for shown in tacker.occurrences.values()]
 
     def test_a_refused_heal_is_ended(self) -> None:
         refusal = str(rails.refusal("quorum", [], "two of three are dead", "Heal all"))
         self.assertEqual(["FAILED"], self.states(refusal))
         self.assertIn(refusal, self.said[0])
+        self.assertEqual([], self.faults)
 
     def test_other_operations_are_a_persons(self) -> None:
         self.assertEqual(["FAILED_TEMP"], self.states("heal failed: no route to host"))
+        (told,) = self.faults
+        self.assertIn("VNF web: operation 0 (HEAL) is FAILED_TEMP: nothing is healed", told)
+        self.assertIn("vnflcm op show 0", told)
         refusal = str(rails.refusal("quorum", [], "two of three are dead", "Heal all"))
         self.assertEqual(["FAILED_TEMP", "COMPLETED"], self.states(refusal, ""))
-        self.assertEqual([], self.said)
+        self.assertEqual(([], []), (self.said, self.faults))
 
     def test_a_fault_of_tacker_is_told(self) -> None:
         vnf = mock.Mock(name="vnf", **{"occurrences.side_effect": OSError("no route")})
