@@ -1,20 +1,15 @@
 """A heal that nobody typed: the machines that answer, and the rails that need no cluster."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from mgmt_drivers.cluster.self_healing import rails
-from mgmt_drivers.cluster.self_healing.rails import refusal
+from mgmt_drivers.cluster.self_healing.rails import NETWORK, UNREACHABLE, holding, refusal
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import OperationError
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.request import LcmRequest
-
-_UNREACHABLE = "cluster unreachable"
-_NETWORK = "Look at the network between the conductor and the machines, and at the monitoring"
 
 
 def refuse_whole(request: LcmRequest) -> None:
@@ -51,16 +46,5 @@ def reach(operation: Operation, known: Topology, targets: Sequence[Node]) -> lis
     with holding(targets, "another operation", "Wait until that operation has ended"):
         reached = operation.connect_to_running(known.machines)  # fails if a machine is locked
     if not reached:
-        raise refusal(_UNREACHABLE, targets, "no machine of the VNF answers", _NETWORK)
+        raise refusal(UNREACHABLE, targets, "no machine of the VNF answers", NETWORK)
     return reached
-
-
-@contextmanager
-def holding(
-    targets: Sequence[Node], rail: str = _UNREACHABLE, cure: str = _NETWORK
-) -> Iterator[None]:
-    """Turn the error of machines that cannot be used into a refusal."""
-    try:
-        yield
-    except OperationError as error:
-        raise refusal(rail, targets, error, cure) from error

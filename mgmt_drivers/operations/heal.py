@@ -91,7 +91,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
         # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
         reached = automatic_heal.reach(operation, known, targets) if guarded else []
-        with automatic_heal.holding(targets) if guarded else nullcontext():
+        with rails.holding(targets) if guarded else nullcontext():
             leader = opening.choose_leader(operation, known, leaving, fallback)
         masters = operation.connect_to_running(staying) if lost else []
         going = operation.connect_to_running(lost)

@@ -8,10 +8,11 @@ from typing import Any
 
 from mgmt_drivers import kubernetes_v2
 from mgmt_drivers.clock import Clock
+from mgmt_drivers.cluster.etcd.etcd import EtcdUnreadable
 from mgmt_drivers.cluster.self_healing import heal_history
 from mgmt_drivers.cluster.self_healing.rail_params import Limits
 from mgmt_drivers.engine.services import Services
-from mgmt_drivers.errors import Locked, MgmtDriverError
+from mgmt_drivers.errors import Locked, MgmtDriverError, WaitTimeout
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.testing.fakes import FakeClock, MemoryStore
@@ -157,6 +158,25 @@ class GuardRailsTest(SimulatedClusterTest):
         self.deaf = set()
         self.world.unhealthy = {self.machine(address).name for address in MASTERS}
         self.refused("cluster unreachable", "apiserver is not ready", WORKERS[0])
+
+    def test_a_cluster_that_stops_to_answer(self) -> None:
+        """The look of the rails changes nothing; its error must not wait for a person."""
+
+        def silent(word: str, error: MgmtDriverError) -> Fault:
+            def before(session: Any, argv: Any) -> None:
+                if word in argv:
+                    raise error
+
+            return before
+
+        self.kill(WORKERS[0])
+        for word, error in (
+            ("nodes", WaitTimeout("the control plane did not answer")),
+            ("member", EtcdUnreadable("etcd's member list cannot be read")),
+        ):
+            services = self.services(silent(word, error))
+            with self.assertRaisesRegex(MgmtDriverError, '"cluster unreachable".* (did|cannot) '):
+                self.heal_start(self.automatic(WORKERS[0]), services)
 
     def test_another_operation(self) -> None:
         def locked(session: Any, argv: Any) -> None:

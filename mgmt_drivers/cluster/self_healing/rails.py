@@ -1,6 +1,7 @@
 """The guard rails: why an automatic heal is refused, before it changes anything."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mgmt_drivers.cluster.backup import restoring
@@ -24,7 +25,9 @@ from mgmt_drivers.machine.host import Host
 # one after another, and a heal may itself bring the next machine down.
 _RECENT = 300.0
 _NODE_CONDITIONS = ("DiskPressure", "PIDPressure")  # true: kubelet found the machine unfit
+UNREACHABLE = "cluster unreachable"  # a rail
 # The ends of a refusal.
+NETWORK = "Look at the network between the conductor and the machines, and at the monitoring"
 NEXT = (
     "While the operation is FAILED_TEMP, Tacker begins no other one: retry the operation, which "
     "checks the rails again, or end it with fail"
@@ -44,6 +47,17 @@ def refusal(
 ) -> MgmtDriverError:
     told = text_of(reason) if isinstance(reason, Exception) else reason
     return HeldByRail(f"{held(rail, targets)}: {told}. {cure}. {NEXT}")
+
+
+@contextmanager
+def holding(
+    targets: Sequence[Node], rail: str = UNREACHABLE, cure: str = NETWORK
+) -> Iterator[None]:
+    """Turn the error of machines that cannot be used into a refusal; only looks may be inside."""
+    try:
+        yield
+    except MgmtDriverError as error:
+        raise refusal(rail, targets, error, cure) from error
 
 
 def check_times(store: Store, known: Topology, targets: Sequence[Node], now: float) -> None:
@@ -74,11 +88,13 @@ class CheckRails(Check[Cluster]):
         self._targets, self._reached = targets, reached
 
     def check(self, host: Host, cluster: Cluster) -> None:
-        nodes = kubectl.list_nodes(host)
-        if half_done := next(self._find_half_done(host, cluster, nodes), ""):
+        with holding(self._targets):
+            nodes = kubectl.list_nodes(host)
+            half_done = next(self._find_half_done(host, cluster, nodes), "")
+            status = etcd.read_status(host, cluster)
+        if half_done:
             cure = f"Finish that operation first: send its request again. {_TYPED}"
             raise refusal("half-done operation", self._targets, half_done, cure)
-        status = etcd.read_status(host, cluster)
         well = [
             other.node
             for other in self._reached
