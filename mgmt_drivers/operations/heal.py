@@ -76,8 +76,12 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     targets = targets_of(request, known)
     leaving = [node for node in targets if node in known.nodes]
     staying = [node for node in known.control_plane if node not in leaving]
-    # A retry of a heal that has passed the rails is not checked again.
-    guarded = request.is_automatic and not heal_history.has_passed(services.store)
+    # A retry of a heal that has passed the rails is not checked again. If the conductor died, the
+    # note of that is lost; but Tacker learns a server of Heat's only at the end of a heal.
+    servers = {vnfc.server_id for vnfc in request.vnfcs}
+    old = [node for node in targets if node.server_id in servers]
+    has_passed = heal_history.has_passed(services.store) or not old
+    guarded = request.is_automatic and not has_passed
     if guarded:
         automatic_heal.check_before(request, services, known, targets)
     if not staying:
@@ -104,7 +108,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
         operation.run(
             cluster,
             on(if_masters, CheckQuorum(refused, way_out)),
-            on([leader] if guarded else [], CheckRails(targets, reached)),
+            on([leader] if guarded else [], CheckRails(targets, old, reached)),
             on(if_storage, CheckVolumes()),
             groups.show_last_backup(cluster),
             on([leader], SaveNodeMetadata()),

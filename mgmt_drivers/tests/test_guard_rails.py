@@ -5,6 +5,7 @@ import dataclasses
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from mgmt_drivers import kubernetes_v2
 from mgmt_drivers.clock import Clock
@@ -23,6 +24,7 @@ from mgmt_drivers.testing.simulated_cloud import (
     SimulatedClusterTest,
     no_fault,
 )
+from mgmt_drivers.testing.simulated_world import Machine
 from mgmt_drivers.testing.simulation import Fault
 from mgmt_drivers.tests.test_v2 import HookCaller
 
@@ -247,6 +249,37 @@ class AutomaticHooksTest(HookCaller):
         self.assert_whole(3, 2)
         with self.assertRaisesRegex(MgmtDriverError, '"times an hour"'):
             self.heal(WORKERS[0])
+
+    def heal_again(self, target: Machine, *others: Machine) -> None:
+        """Heat has replaced the target, which has joined, and Tacker knows nothing of that."""
+        told, server = self.vnfcs(), target.node.server_id
+        new = self.arrive(self.replaced(target.node), is_member=True)
+        (resource,) = (r for r in told["vnfcResourceInfo"] if r["id"] == f"resource-{server}")
+        resource["metadata"]["stack_id"] = f"name/{new.node.server_id}"
+        asked = [f"info-resource-{machine.node.server_id}" for machine in (target, *others)]
+        with mock.patch.object(self, "vnfcs", return_value=told):
+            self.call(kubernetes_v2.heal_start, {"vnfcInstanceId": asked}, _AUTOMATIC)
+        self.assertNotIn(new.name, self.world.nodes)
+
+    def test_a_retry_after_the_conductor_has_died(self) -> None:
+        """No rail holds it: not even one that holds only now."""
+        for address in (WORKERS[0], MASTERS[0], STORAGE):
+            self.build()
+            target, before = self.machine(address), self.metadata_of_instance
+            target.alive = False
+            asked = {"vnfcInstanceId": [f"info-resource-{target.node.server_id}"]}
+            self.call(kubernetes_v2.heal_start, asked, _AUTOMATIC)
+            self.memory, self.metadata_of_instance = {}, before
+            for other in (*WORKERS, STORAGE):
+                self.machine(other).alive = False
+            self.heal_again(target)
+
+    def test_a_replacement_that_is_not_finished_is_not_well(self) -> None:
+        for address in (WORKERS[0], MASTERS[0]):
+            self.build()
+            dead = self.machine(WORKERS[1])
+            dead.alive = False
+            self.heal_again(self.machine(address), dead)
 
     def test_a_typed_heal_of_a_machine_that_is_well(self) -> None:
         target = self.machine(WORKERS[0])

@@ -80,12 +80,18 @@ def check_times(store: Store, known: Topology, targets: Sequence[Node], now: flo
 
 
 class CheckRails(Check[Cluster]):
-    """Preflight of an automatic heal: half-done operations, machines that are well, the share."""
+    """Preflight of an automatic heal: half-done operations, machines that are well, the share.
+
+    :param old: the targets that Heat has not replaced; the others are not whole yet
+    :param reached: the machines that answer
+    """
 
     title = "check the guard rails"
 
-    def __init__(self, targets: Sequence[Node], reached: Sequence[Host]) -> None:
-        self._targets, self._reached = targets, reached
+    def __init__(
+        self, targets: Sequence[Node], old: Sequence[Node], reached: Sequence[Host]
+    ) -> None:
+        self._targets, self._old, self._reached = targets, old, reached
 
     def check(self, host: Host, cluster: Cluster) -> None:
         with holding(self._targets):
@@ -98,7 +104,7 @@ class CheckRails(Check[Cluster]):
         well = [
             other.node
             for other in self._reached
-            if other.node in self._targets and _is_well(other, cluster, nodes, status)
+            if other.node in self._old and _is_well(other, cluster, nodes, status)
         ]
         if well:
             raise refusal(
