@@ -123,7 +123,11 @@ class MachinePrograms(Programs):
         return Result(0, json.dumps([{}, {"ifname": "eth0", "mtu": 1442, "addr_info": [own]}]))
 
     def _df(self, words: list[str], stdin: bytes) -> Result:
-        return Result(0, f"Avail\n {self.machine.free}\n {self.machine.free}\n")
+        free, inodes = self.machine.free, self.machine.free_inodes
+        if words[0] == "--output=avail":
+            return Result(0, f"Avail\n {free}\n {free}\n")
+        row = f"{20000 << 10} {free << 10} 2000 {inodes}\n"
+        return Result(0, f"1K-blocks Avail Inodes IFree\n{row * len(words[1:])}")
 
     def _through_proxy(self, words: list[str], stdin: bytes) -> Result:
         assert words[0] in self.machine.files, f"{self.machine.name} has no {words[0]}"

@@ -124,7 +124,8 @@ class Machine:
     kubelet: str = RELEASE
     running: str = RELEASE  # the kubelet that runs
     apiserver: str = RELEASE  # of the static pods
-    free: int = 9000  # MiB of its disk
+    free: int = 9000  # MiB of its disk, of 20000
+    free_inodes: int = 1000  # of 2000
     sync_time: float = 0.8  # ms for its disk to keep a write
     sudo_asks: bool = False  # for a password, where nothing can be asked
     container: str = ""  # as docker shows the registry's

@@ -91,6 +91,15 @@ class GuardRailsTest(SimulatedClusterTest):
         self.heal_start(self.automatic(MASTERS[0]), self.services())
         self.assertNotIn(master.name, self.world.nodes)
 
+    def test_a_machine_whose_disk_is_full_is_healed(self) -> None:
+        """kubelet tells no pressure on a disk that it does not watch."""
+        for address, full in ((WORKERS[0], {"free": 599}), (MASTERS[0], {"free_inodes": 59})):
+            self.build()
+            machine = self.machine(address)
+            vars(machine).update(full)
+            self.heal_start(self.automatic(address), self.services())
+            self.assertNotIn(machine.name, self.world.nodes)
+
     def test_a_machine_that_is_well_is_not_healed(self) -> None:
         for address in (WORKERS[0], MASTERS[0], STORAGE):
             self.refused("machine is well", "as after a reboot", address)

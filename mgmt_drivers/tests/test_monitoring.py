@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from mgmt_drivers.cluster.cluster_checks import read_params
+from mgmt_drivers.cluster.etcd import upkeep
 from mgmt_drivers.cluster.monitoring import monitoring, node_health
 from mgmt_drivers.cluster.monitoring.monitoring_params import Monitoring
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
 from mgmt_drivers.operations import modify, scale_out
+from mgmt_drivers.testing import fake_cluster
 from mgmt_drivers.testing.made_certificates import Signed, signed
 from mgmt_drivers.testing.simulated_cloud import (
     MASTERS,
@@ -35,6 +37,28 @@ from mgmt_drivers.testing.simulation import SimulatedSession
 _UNIT = f"/etc/systemd/system/{monitoring.SERVICE}"
 _SETTINGS = f"/etc/systemd/system/{monitoring.EXPORTER}.d/tacker.conf"
 _TIME = "k8s_vnf_health_timestamp_seconds"
+
+
+class DiskTest(unittest.TestCase):
+    def test_disks_that_are_full(self) -> None:
+        """df tells total and free bytes and inodes of each path that is there."""
+        for rows, is_full in (
+            ("1000 30 1000 30\n", False),
+            ("1000 29 1000 30\n", True),
+            ("1000 30 1000 29\n", True),
+            ("1000 500 1000 500\n1000 20 1000 500\n", True),
+            ("1000 500 0 0\n", False),  # Btrfs
+            ("1000 500 - -\n", False),
+            ("1000 -5 1000 500\n", True),  # root has used what is kept for root
+            ("", True),
+        ):
+            with self.subTest(rows):
+                made, sessions = fake_cluster.cluster()
+                stdout = f"1K-blocks Avail Inodes IFree\n{rows}"
+                session = sessions[made.name(made.leader)]
+                session.expect("df", stdout=stdout, status=1)  # a path is not there
+                self.assertEqual(is_full, monitoring.is_disk_full(made.leader, made))
+                self.assertEqual(upkeep.DATA, session.ran[0][-1])
 
 
 class ParameterTest(SimulatedClusterTest):

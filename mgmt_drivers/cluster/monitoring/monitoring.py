@@ -4,6 +4,7 @@ The exporter is the distribution's package. The service runs the payload :mod:`n
 writes a file that the exporter reads.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,10 @@ UNITS = EXPORTER, SERVICE = f"{PACKAGE}.service", "tacker-node-health.service"
 _PROGRAM = f"{STATE_FOLDER}/node-health.py"
 _TEXT = Path(node_health.__file__).read_text()
 _UNITS = "/etc/systemd/system"
+# The free part of a disk, of bytes or inodes, below which the disk is full: the alert DiskFull's.
+LEAST_FREE = 0.03
+_ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
+_TOTAL_AND_FREE = re.compile(r"(?<!\S)([0-9]{1,19}) +(-?[0-9]{1,19})(?!\S)")
 
 
 def port(cluster: Cluster) -> int:
@@ -42,15 +47,35 @@ def asking_exporter(cluster: Cluster) -> Sequence[str]:
     return ("python3", _PROGRAM, "--check", str(port(cluster)))
 
 
-def _arguments(host: Host, cluster: Cluster) -> Sequence[str]:
+def is_disk_full(host: Host, cluster: Cluster) -> bool:
+    """Ask a node whether one of the disks is full whose free part its health report tells.
+
+    A path that is not there counts for nothing.
+
+    :raises MgmtDriverError: if the machine does not answer within 20 seconds
+    """
+    argv = ("df", "--output=size,avail,itotal,iavail", *_paths(host, cluster))
+    shown = host.session.run(argv, check=False, timeout=_ANSWER_LIMIT).stdout
+    # Some file systems, such as Btrfs, count no inodes.
+    pairs = [(int(total), int(free)) for total, free in _TOTAL_AND_FREE.findall(shown)]
+    return min((free / total for total, free in pairs if total), default=0.0) < LEAST_FREE
+
+
+def _paths(host: Host, cluster: Cluster) -> Sequence[str]:
+    """The paths of a machine whose disks may run full."""
     if host.node not in cluster.topology.nodes:  # the storage server
         return ["/"]
     # A path that lies on the same disk as another one has the same value.
     paths = ["/var/lib/kubelet", f"/var/lib/{cluster.runtime.service}"]
-    words = ["--api", cluster.endpoint, "--node", cluster.name(host)]
-    if not cluster.is_control_plane(host):
-        return [*words, *paths]
-    return [*words, "--etcd", *paths, upkeep.DATA]
+    return [*paths, upkeep.DATA] if cluster.is_control_plane(host) else paths
+
+
+def _arguments(host: Host, cluster: Cluster) -> Sequence[str]:
+    paths = _paths(host, cluster)
+    if host.node not in cluster.topology.nodes:
+        return paths
+    etcd = ["--etcd"] if cluster.is_control_plane(host) else []
+    return ["--api", cluster.endpoint, "--node", cluster.name(host), *etcd, *paths]
 
 
 def _service_unit(arguments: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.etcd import etcd
 from mgmt_drivers.cluster.etcd.etcd import EtcdStatus
 from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet
+from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.self_healing import heal_history
 from mgmt_drivers.cluster.self_healing.heal_history import HOUR
@@ -177,6 +178,6 @@ def _is_well(
         if name not in healthy:
             return False
     try:
-        return kubelet.is_running(host)
+        return kubelet.is_running(host) and not monitoring.is_disk_full(host, cluster)
     except MgmtDriverError:  # it took the login, and answers no more
         return False

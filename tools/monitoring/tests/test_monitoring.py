@@ -13,6 +13,7 @@ from unittest import mock
 import yaml
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.monitoring import monitoring
 from mgmt_drivers.cluster.self_healing import rails
 from mgmt_drivers.engine.services import KEY_PREFIX
 from mgmt_drivers.tacker.v2 import PARAMS, CallStore
@@ -366,6 +367,11 @@ class ConfigurationTest(FolderTest):
         self.folder.configure("http://tacker:9890", False)
         modes = [path.stat().st_mode & 0o444 for path in self.path.rglob("*.yml")]
         self.assertEqual([0o444] * 3, modes)
+
+    def test_a_disk_is_full_for_the_alert_as_for_the_driver(self) -> None:
+        """Otherwise the driver refuses the heal, since the machine is well."""
+        (rule,) = (rule for rule in ALERTS if rule["alert"] == "DiskFull")
+        self.assertIn(f"[2m]) < {monitoring.LEAST_FREE} ", rule["expr"])
 
 
 @needs_openstack
