@@ -31,6 +31,16 @@ def _objects(stdin: bytes) -> dict[str, dict[str, Any]]:
     return found
 
 
+def _with_defaults(made: dict[str, Any]) -> dict[str, Any]:
+    """An object with the fields that the API adds."""
+    if made["kind"] != "StatefulSet":
+        return made
+    strategy = {"type": "RollingUpdate", **made["spec"].get("updateStrategy", {})}
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {"partition": 0, **strategy.get("rollingUpdate", {})}
+    return {**made, "spec": {**made["spec"], "updateStrategy": strategy}}
+
+
 def _merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
     """A merge patch (RFC 7386)."""
     for key, value in patch.items():
@@ -114,16 +124,22 @@ class KubectlPrograms(Programs):
             made = self.world.objects[name]
             metadata = {**_objects(stdin)[name]["metadata"], **made.get("metadata", {})}
             metadata = {**metadata, "creationTimestamp": _CREATED, "managedFields": entries}
-            shown = {**_objects(stdin)[name], **made, "metadata": metadata}
-            items.append({**shown, "status": self._rollout(name)})
+            shown = _with_defaults({**_objects(stdin)[name], **made, "metadata": metadata})
+            items.append({**shown, "status": self._rollout(name, shown)})
         return Result(0, json.dumps({"items": items}))
 
-    def _rollout(self, name: str) -> dict[str, Any]:
-        """The status of a workload, whose pods are all there or all missing."""
-        number = 0 if name in self.world.stuck else 1
-        counts = ("updatedReplicas", "availableReplicas", "readyReplicas", "numberAvailable",
-                  "updatedNumberScheduled")
-        return {"desiredNumberScheduled": 1, **dict.fromkeys(counts, number)}
+    def _rollout(self, name: str, shown: dict[str, Any]) -> dict[str, Any]:
+        """The status of a workload: all pods are there, or missing, or of the former template.
+
+        Beside the latter a Deployment already has the new pods, which do not start.
+        """
+        wanted = shown.get("spec", {}).get("replicas", 1)
+        serving = 0 if name in self.world.stuck else wanted
+        surge = wanted if name in self.world.former and shown["kind"] == "Deployment" else 0
+        updated = surge if name in self.world.former else serving
+        status = {"desiredNumberScheduled": wanted, "replicas": serving + surge}
+        status |= dict.fromkeys(("availableReplicas", "readyReplicas", "numberAvailable"), serving)
+        return status | dict.fromkeys(("updatedReplicas", "updatedNumberScheduled"), updated)
 
     def _merged(self, stdin: bytes, takes_over: bool) -> Result:
         """Server-side apply: one object after another, and the errors at the end."""

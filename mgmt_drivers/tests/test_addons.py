@@ -164,6 +164,29 @@ class ApplyTest(AddonsTest):
         self.instantiate(self.services())
         self.assertIn("configmap/b", self.names())
 
+    def test_pods_of_the_former_template(self) -> None:
+        """They serve until a controller replaces them, and longer if the new ones do not start."""
+        by_hand: dict[str, Any] = {"type": "OnDelete"}
+        for kind, strategy, lack in (
+            ("StatefulSet", {}, "0 of 3 pods are updated"),
+            ("StatefulSet", {"rollingUpdate": {"partition": 2}}, "0 of 1 pods are updated"),
+            ("StatefulSet", {"rollingUpdate": {"partition": 3}}, ""),
+            ("StatefulSet", by_hand, ""),
+            ("DaemonSet", {"rollingUpdate": {"maxSurge": 0}}, "0 of 3 pods are updated"),
+            ("DaemonSet", by_hand, ""),
+            ("Deployment", {}, "3 pods of the former template are left"),
+        ):
+            spec = {"replicas": 3, "selector": {}, "updateStrategy": strategy}
+            self.build(is_clustered=False)
+            self.have(a=[_object(kind, "a", "apps/v1", spec=spec)])
+            self.world.former.add(f"{kind.lower()}.apps/a")
+            with self.subTest(kind, strategy=strategy):
+                if not lack:
+                    self.instantiate(self.services())
+                    continue
+                with self.assertRaisesRegex(MgmtDriverError, f"default/a: {lack}"):
+                    self.instantiate(self.services(clock=FakeClock()))
+
     def test_an_object_that_two_have(self) -> None:
         self.have(a=[_object("ConfigMap", "x")], b=[_object("ConfigMap", "x")])
         with self.assertRaisesRegex(MgmtDriverError, "there twice: ConfigMap default/x"):

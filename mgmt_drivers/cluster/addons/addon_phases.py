@@ -103,9 +103,12 @@ def _find_lack(thing: Object) -> str:
     wanted = status.get("desiredNumberScheduled", spec.get("replicas", 0))
     updated, available = (status.get(key, 0) for key in _COUNTS[thing["kind"]])
     strategy = spec.get("updateStrategy") or {}
-    by_hand = strategy.get("type") == "OnDelete" or "partition" in strategy.get("rollingUpdate", {})
-    if updated < wanted and not by_hand:
-        return f"{updated} of {wanted} pods are updated"
+    partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0  # pods below it stay
+    due = 0 if strategy.get("type") == "OnDelete" else wanted - partition
+    if updated < due:
+        return f"{updated} of {due} pods are updated"
+    if thing["kind"] == "Deployment" and (former := status.get("replicas", 0) - updated) > 0:
+        return f"{former} pods of the former template are left"  # available without the new ones
     return f"{available} of {wanted} pods are available" if available < wanted else ""
 
 
