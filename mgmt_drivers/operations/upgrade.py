@@ -127,7 +127,7 @@ def _prepare(cluster: Cluster, nodes: list[Host], updates_network: bool) -> grou
     return [
         groups.show_last_backup(cluster),
         # The packages may come from a new host, and another VNF package may have other CAs. Both
-        # are changed without a runtime's restart.
+        # are changed without a runtime's restart, which waits until the node is drained.
         on(nodes if trusted else [], TrustCertificates(trusted)),
         on(nodes if cluster.proxy else [], ConfigureProxy(cluster.proxy)),
         on(nodes if params.registries else [], ConfigureRegistries()),

@@ -17,6 +17,7 @@ class TrustCertificates(Change[object, bool]):
     """Add CAs to the machine's bundle, which the given services read when they start.
 
     :param certificates: the CAs in PEM; None takes those away that were added before
+    :param services: without any, a later step with services restarts them
     """
 
     title = "trust the site's CAs"
@@ -40,4 +41,5 @@ class TrustCertificates(Change[object, bool]):
         for service in self._services:
             if host.ask("systemctl", "is-active", "--quiet", service).ok:
                 host.sudo("systemctl", "restart", service)
-        host.sudo("rm", _PENDING)
+        if self._services:
+            host.sudo("rm", _PENDING)

@@ -229,25 +229,53 @@ class ChangesTest(ChangedClusterTest):
         self.modify(self.services(note), proxy=ALL["proxy"])
         self.assertEqual([m.name for m in self.machines("master", "worker")], restarted)
 
-    def test_an_upgrade_brings_the_cas_of_another_package(self) -> None:
-        """No runtime restarts: a node is not drained yet."""
+    def upgrade_with_other_cas(self, stops_at: str = "") -> tuple[bytes, list[str]]:
+        """Returns the CAs that another package has brought, and drains and restarts in order."""
         del self.params["helm"]
         self.params["kubernetes_version"] = "1.36.4"
         self.build()
         self.world.have("v1.36.4")
+        nodes = self.machines("master", "worker")
+        for machine in nodes:
+            machine.services.add("containerd")
         self.modify(ca_certificates="site.crt")
         _, other = made_certificates.key_and_certificate()
         (self.package / "site.crt").write_bytes(other)
+        noted: list[str] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            words = [*argv]
+            if "drain" in words:
+                noted.append(f"drain {words[words.index('drain') + 1]}")
+            if words == ["systemctl", "restart", "containerd"]:
+                noted.append(f"restart {session.machine.name}")
+            if stops_at and stops_at in words:
+                raise MgmtDriverError("it ends here")
+
+        self.modify(self.services(note), kubernetes_version="1.37.2")
+        return other, noted
+
+    def test_an_upgrade_brings_the_cas_of_another_package(self) -> None:
+        """The runtime of each node reads them while the node is drained."""
+        other, noted = self.upgrade_with_other_cas()
+        nodes = self.machines("master", "worker")
+        self.assertEqual({other}, {machine.files[_BUNDLE][0] for machine in nodes})
+        wanted = {name: [f"drain {name}", f"restart {name}"] for name in (m.name for m in nodes)}
+        for name, steps in wanted.items():
+            self.assertEqual(steps, [step for step in noted if step.endswith(name)])
+
+    def test_runtimes_read_the_cas_of_an_upgrade_that_failed(self) -> None:
+        """A modification with the same file restarts them: no node has been drained."""
+        with self.assertRaisesRegex(MgmtDriverError, "it ends here"):
+            self.upgrade_with_other_cas(stops_at="pull")
         restarted: list[str] = []
 
         def note(session: SimulatedSession, argv: Sequence[str]) -> None:
-            if [*argv[:2]] == ["systemctl", "restart"]:
-                restarted.append(argv[2])
+            if [*argv] == ["systemctl", "restart", "containerd"]:
+                restarted.append(session.machine.name)
 
-        self.modify(self.services(note), kubernetes_version="1.37.2")
-        for machine in self.machines("master", "worker"):
-            self.assertEqual(other, machine.files[_BUNDLE][0])
-        self.assertNotIn("containerd", restarted)
+        self.modify(self.services(note), ca_certificates="site.crt")
+        self.assertEqual([m.name for m in self.machines("master", "worker")], restarted)
 
     def test_a_file_without_certificates_is_refused(self) -> None:
         (self.package / "site.crt").write_text("nothing")

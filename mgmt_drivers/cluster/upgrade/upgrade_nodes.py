@@ -13,6 +13,7 @@ from mgmt_drivers.engine.phase import HostPhase, Prediction
 from mgmt_drivers.engine.trace import CHANGED, UNCHANGED, Outcome
 from mgmt_drivers.machine.host import Host
 from mgmt_drivers.machine.script import Script
+from mgmt_drivers.setup.trust_certificates import TrustCertificates
 
 _RESTART_LIMIT = 180.0  # seconds
 _LIMIT = 300.0  # seconds for kubelet to report itself with its new release
@@ -42,6 +43,8 @@ class _UpgradeNodes(HostPhase[Cluster]):
             kubelet.lead_to_load_balancer(host, cluster, release)
         kubeadm.upgrade_node(host, cluster)
         node_packages.run_script(host, cluster, KUBERNETES_VERSION=release.removeprefix("v"))
+        if trusted := cluster.params.ca_certificates:
+            TrustCertificates(trusted, [cluster.runtime.service]).step(host, cluster)
         host.sudo(*_RESTART.command(*hardening.RESTRICT.command()), timeout=_RESTART_LIMIT)
         node = _wait_for_kubelet(leader, name, release)
         if cluster.is_control_plane(host):
