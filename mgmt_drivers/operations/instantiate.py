@@ -148,13 +148,13 @@ def _finish(cluster: Cluster, hosts: Sequence[Host], backup: Restore | None) -> 
     leader, storage = [cluster.leader], cluster.storage(hosts)
     masters = cluster.masters(hosts)
     restored = leader if backup else []
+    with_addons = leader if cluster.params.addons else restored  # from the backup
     return [
         on(restored, RestoreNodeMetadata(cluster.nodes(hosts)), after=()),
         on(leader if storage else [], RegisterVolumes(backup is not None), after=storage),
         on(leader, GrantVimAccess(is_restored=backup is not None), after=()),
         on(masters if cluster.params.helm else [], ConfigureHelm(), after=leader),
-        # A backup has the add-ons of its cluster.
-        on(leader if cluster.params.addons or backup else [], ApplyAddons(), after=()),
+        on(with_addons, ApplyAddons(backup is not None), after=()),
         *groups.back_up(cluster, masters, True, is_new_cluster=True, is_server_new=bool(storage)),
         on(restored, ForgetBackup()),
     ]

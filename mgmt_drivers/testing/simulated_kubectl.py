@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from mgmt_drivers import package_yaml
+from mgmt_drivers.cluster.nodes.kubectl import MANAGER
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.simulated_world import (
     OK,
@@ -15,6 +16,7 @@ from mgmt_drivers.testing.simulated_world import (
 
 _NO_KIND = 'no matches for kind "Thing" in version "example.com/v1"'
 _CONFLICT = 'Apply failed with 1 conflict: conflict with "kubectl-set" using apps/v1: .spec'
+_FIXED = {"StorageClass": "parameters", "PersistentVolume": "spec"}  # nobody changes these fields
 _CREATED = "2026-01-01T00:00:00Z"
 _READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -77,7 +79,8 @@ class KubectlPrograms(Programs):
         if reason and verb not in ("get", "delete"):
             return Result(1, stderr=f"Error from server: {reason}")
         if verb == "apply" and "--server-side" in rest:
-            return self._merged(stdin, "--force-conflicts" in rest)
+            manager = rest[rest.index("--field-manager") + 1]
+            return self._merged(stdin, "--force-conflicts" in rest, manager)
         if verb == "apply":
             self._applied(stdin)
             return Result(0, "object configured\n")
@@ -105,7 +108,8 @@ class KubectlPrograms(Programs):
         foreign = {*world.changed, *world.client_side}
         if any(name in foreign and world.objects[name] != objects[name] for name in objects):
             return Result(2, known, _CONFLICT)
-        return Result(int(any(world.objects.get(n) != objects[n] for n in objects)), known)
+        changes = any(world.objects.get(n) != self._claimed(n, objects[n]) for n in objects)
+        return Result(int(changes), known)
 
     def _rewrite_objects(self, words: list[str], stdin: bytes) -> Result:
         assert words[0] == "secrets", words
@@ -141,7 +145,18 @@ class KubectlPrograms(Programs):
         status |= dict.fromkeys(("availableReplicas", "readyReplicas", "numberAvailable"), serving)
         return status | dict.fromkeys(("updatedReplicas", "updatedNumberScheduled"), updated)
 
-    def _merged(self, stdin: bytes, takes_over: bool) -> Result:
+    def _claimed(self, name: str, made: dict[str, Any]) -> dict[str, Any]:
+        """A volume with its reference to a claim, if another manager has set one."""
+        held = self.world.held.get(name)
+        return {**made, "spec": {**made["spec"], "claimRef": held}} if held else made
+
+    def _is_refused(self, name: str, made: dict[str, Any]) -> bool:
+        known, key = self.world.objects.get(name), _FIXED.get(made["kind"])
+        if known is None or key is None:
+            return False
+        return bool(known.get(key) != self._claimed(name, made).get(key))
+
+    def _merged(self, stdin: bytes, takes_over: bool, manager: str) -> Result:
         """Server-side apply: one object after another, and the errors at the end."""
         errors = []
         for name, made in _objects(stdin).items():
@@ -149,8 +164,12 @@ class KubectlPrograms(Programs):
                 errors.append(_NO_KIND)
             elif name in {*self.world.changed, *self.world.client_side} and not takes_over:
                 errors.append(_CONFLICT)
+            elif self._is_refused(name, made):
+                errors.append(f"{name}: Forbidden: field is immutable")
             else:
-                self.world.objects[name] = made
+                if manager != MANAGER:
+                    self.world.held[name] = made["spec"].get("claimRef")
+                self.world.objects[name] = self._claimed(name, made)
         return Result(1 if errors else 0, "object serverside-applied\n", "".join(errors))
 
     def _applied(self, stdin: bytes) -> None:
@@ -237,7 +256,9 @@ class KubectlPrograms(Programs):
 
     def _volumes(self) -> list[dict[str, Any]]:
         phase = {"phase": "Bound" if self.world.claimed else "Available"}
-        return [{**volume, "status": phase} for volume in self.world.volumes.values()]
+        objects = self.world.objects.items()
+        own = [made for name, made in objects if name.startswith("persistentvolume/")]
+        return [{**volume, "status": phase} for volume in (*self.world.volumes.values(), *own)]
 
     def _kubectl_patch(self, words: list[str]) -> Result:
         patch = json.loads(words[-1])
@@ -277,6 +298,8 @@ class KubectlPrograms(Programs):
         kinds = {"node": self.world.nodes, "persistentvolume": self.world.volumes}
         for name in words[1:]:
             kinds.get(words[0], {}).pop(name, None)
+            self.world.objects.pop(f"{words[0]}/{name}", None)
+            self.world.held.pop(f"{words[0]}/{name}", None)
         if words[0] == "serviceaccount" and words[1] in self.world.accounts:
             self.world.accounts.clear()
             self.world.revoked += 1

@@ -270,6 +270,8 @@ class World:
     changed: set[str] = field(default_factory=set)
     stuck: set[str] = field(default_factory=set)  # workloads among them whose pods do not start
     former: set[str] = field(default_factory=set)  # workloads whose pods have the former template
+    # References to claims of volumes among them that another manager than the add-ons' has set.
+    held: dict[str, dict[str, Any]] = field(default_factory=dict)
     # Objects that a client-side apply has made instead, each with the time of the last apply,
     # which may be empty.
     client_side: dict[str, str] = field(default_factory=dict)

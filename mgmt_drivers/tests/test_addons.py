@@ -320,6 +320,26 @@ class LaterTest(AddonsTest):
         self.modify(addons=self.params["addons"])
         self.assertEqual({"a": "new"}, self.world.objects["configmap/a"]["data"])
 
+    def test_a_storage_class_with_other_parameters_is_made_anew(self) -> None:
+        for wanted in ({"server": "one"}, {"server": "two"}):
+            self.have(csi=[_object("StorageClass", "nfs", "storage.k8s.io/v1",
+                                   provisioner="nfs.csi.k8s.io", parameters=wanted)])
+            self.modify(addons=self.params["addons"])
+            made = self.world.objects["storageclass.storage.k8s.io/nfs"]
+            self.assertEqual(wanted, made["parameters"])
+
+    def test_a_volume_at_another_address_is_refused(self) -> None:
+        """Pods may use it."""
+        for server in ("one", "two"):
+            nfs = {"server": server, "path": "/a"}
+            self.have(static=[_object("PersistentVolume", "a", spec={"nfs": nfs})])
+            if server == "one":
+                self.modify(addons=self.params["addons"])
+        with self.assertRaisesRegex(MgmtDriverError, "add-on static: .*field is immutable"):
+            self.modify(addons=self.params["addons"])
+        spec = self.world.objects["persistentvolume/a"]["spec"]
+        self.assertEqual("one", spec["nfs"]["server"])
+
     def test_an_upgrade_takes_other_add_ons(self) -> None:
         self.world.have("v1.36.4")
         self.modify(kubernetes_version="1.37", addons=[])

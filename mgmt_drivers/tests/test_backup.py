@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
+import yaml
+
 from mgmt_drivers.cluster import changed_params
 from mgmt_drivers.cluster.backup import backup, backup_keys
 from mgmt_drivers.engine.services import Services
@@ -583,6 +585,40 @@ class RestoreTest(BackedUpClusterTest):
         spec = self.world.volumes["pv1"]["spec"]
         self.assertEqual(STORAGE, spec["nfs"]["server"])
         self.assertEqual(("data", "u-data"), (spec["claimRef"]["name"], spec["claimRef"]["uid"]))
+
+    def test_objects_of_add_ons_at_another_address_are_made_anew(self) -> None:
+        """The API refuses to change them; the volume stays its claim's."""
+        text = yaml.safe_dump_all([
+            {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+             "metadata": {"name": "nfs"}, "provisioner": "nfs.csi.k8s.io",
+             "parameters": {"server": "@NFS_SERVER@"}},
+            {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "own"},
+             "spec": {"nfs": {"server": "@NFS_SERVER@", "path": "/a"}}},
+        ])
+        (self.package / "nfs.yaml").write_text(text)
+        addons = [{"name": "nfs", "manifest_path": "nfs.yaml"}]
+        self.params = {**self.params, "addons": addons}
+        self.instantiated()
+        held = self.world.backups[self.name].held
+        held[5]["storageclass.storage.k8s.io/nfs"]["parameters"]["server"] = "10.10.0.250"
+        held[5]["persistentvolume/own"]["spec"]["nfs"]["server"] = "10.10.0.250"
+        claim = {"metadata": {"namespace": "n", "name": "c", "uid": "u-own"},
+                 "spec": {"volumeName": "own"}}
+        held[3].append(claim)
+        self.heal_start(self.whole(), self.services())
+        self.replace_all()
+
+        def broken(session: SimulatedSession, argv: Sequence[str]) -> None:
+            if "tacker-mgmt-drivers-claims" in argv:  # after the deletion
+                raise ConnectionFailed("cut off")
+
+        with self.assertRaisesRegex(MgmtDriverError, "cut off"):
+            self.heal_end(self.whole(), self.services(broken))
+        self.heal_end(self.whole(), self.services())
+        made = self.world.objects["storageclass.storage.k8s.io/nfs"]
+        self.assertEqual(STORAGE, made["parameters"]["server"])
+        spec = self.world.objects["persistentvolume/own"]["spec"]
+        self.assertEqual((STORAGE, "u-own"), (spec["nfs"]["server"], spec["claimRef"]["uid"]))
 
 
 class RestoreFileTest(BackedUpClusterTest):

@@ -9,6 +9,7 @@ from mgmt_drivers.cluster.addons import addons, manifests
 from mgmt_drivers.cluster.addons.manifests import Object
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.nodes import kubectl
+from mgmt_drivers.cluster.storage import volumes
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
 from mgmt_drivers.engine.trace import UNCHANGED
 from mgmt_drivers.errors import AddonFailed, CommandFailed
@@ -21,6 +22,11 @@ _COUNTS = {
     "DaemonSet": ("updatedNumberScheduled", "numberAvailable"),
     "StatefulSet": ("updatedReplicas", "readyReplicas"),
 }
+# Fields of a StorageClass that the API lets nobody change, with their defaults.
+_FIXED = {
+    "provisioner": "", "parameters": {}, "reclaimPolicy": "Delete",
+    "volumeBindingMode": "Immediate",
+}  # fmt: skip
 
 
 class Plan(NamedTuple):
@@ -36,9 +42,14 @@ class ApplyAddons(Change[Cluster, Plan]):
 
     Objects that have left an add-on, and those of add-ons that have left the list, are deleted
     then. Fields that others have changed become as the add-on has them.
+
+    :param are_restored: a backup has brought the objects; their volumes may have another address
     """
 
     title = "apply add-ons"
+
+    def __init__(self, are_restored: bool = False) -> None:
+        self._are_restored = are_restored
 
     def look(self, host: Host, cluster: Cluster) -> Plan | None:
         rendered, recorded = addons.render(host, cluster), addons.read_record(host)
@@ -61,11 +72,23 @@ class ApplyAddons(Change[Cluster, Plan]):
         # First: an attempt that breaks off leaves no object of which nobody knows.
         addons.write_record(host, [*plan.staying, *plan.stale])
         for name, objects in plan.due.items():
+            if self._are_restored:
+                volumes.replace_restored(host, manifests.of_kind("PersistentVolume", objects))
+            _remove_other_classes(host, manifests.of_kind("StorageClass", objects))
             _apply(host, name, objects)
         for thing in reversed(plan.stale):  # objects before what they need, such as a namespace
             addons.remove(host, thing)
         if plan.stale:
             addons.write_record(host, plan.staying)
+
+
+def _remove_other_classes(host: Host, classes: Sequence[Object]) -> None:
+    """Remove StorageClasses that have other fixed fields; volumes do without their class."""
+    found = {manifests.describe(item): item for item in manifests.find(host, classes)}
+    for thing in classes:
+        there = found.get(manifests.describe(thing), thing)
+        if any((thing.get(k) or v) != (there.get(k) or v) for k, v in _FIXED.items()):
+            addons.remove(host, thing)
 
 
 def _apply(host: Host, name: str, objects: Sequence[Object]) -> None:

@@ -46,6 +46,10 @@ def _is_object(thing: Any) -> bool:
     return is_named and isinstance(metadata.get("labels") or {}, dict)
 
 
+def of_kind(kind: str, objects: Sequence[Object]) -> list[Object]:
+    return [thing for thing in objects if thing["kind"] == kind]
+
+
 def text_of(objects: Sequence[Object]) -> str:
     whole = {"apiVersion": "v1", "kind": "List", "items": [*objects]}
     return json.dumps(whole, default=str)  # YAML has dates, JSON has none

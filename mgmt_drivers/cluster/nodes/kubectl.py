@@ -94,12 +94,13 @@ def compare(host: Host, manifest: str) -> Comparison:
     return Comparison(seen.stdout.split(), seen.ok, conflict)
 
 
-def merge(host: Host, manifest: str, takes_over: bool) -> None:
+def merge(host: Host, manifest: str, takes_over: bool, manager: str = MANAGER) -> None:
     """Apply a manifest on the server's side: objects of any size, whose other fields stay.
 
     :param takes_over: also fields that others have changed, which are refused otherwise
+    :param manager: of the fields; those that a later manifest leaves out go if no other sets them
     """
-    options = ["--server-side", "--field-manager", MANAGER]
+    options = ["--server-side", "--field-manager", manager]
     options += ["--force-conflicts"] if takes_over else []
     _run(host, "apply", *options, "--filename", "-", stdin=manifest)
 

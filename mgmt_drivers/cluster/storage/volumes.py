@@ -5,6 +5,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from mgmt_drivers.cluster.addons import addons
 from mgmt_drivers.cluster.nodes import kubectl
 from mgmt_drivers.cluster.topology import StorageServer
 from mgmt_drivers.errors import VolumeError, WaitTimeout
@@ -12,6 +13,7 @@ from mgmt_drivers.machine.host import Host
 
 # Label of volumes that this driver has registered.
 _LABEL = ("app.kubernetes.io/managed-by", "tacker-mgmt-drivers")
+_CLAIMS = f"{kubectl.MANAGER}-claims"  # manager of volumes' references to claims
 _LIMIT = 120.0  # seconds for a volume to be available
 # Phases of a PersistentVolume (Kubernetes API reference) in which it belongs to a claim.
 _LOCKED = ("Bound", "Released", "Failed")
@@ -84,6 +86,22 @@ def register(host: Host, volumes: Sequence[Volume], *, are_restored: bool = Fals
         f"PersistentVolumes are not available after {_LIMIT:g} s: {listed}. Look at `kubectl "
         "describe persistentvolume`, then retry"
     )
+
+
+def replace_restored(host: Host, volumes: Sequence[Volume]) -> None:
+    """Replace volumes of add-ons that a backup has brought with another address.
+
+    They are bound to their claims again. Volumes of others stay as they are.
+    """
+    registered = _list_registered(host) if volumes else {}
+    places = {name: _place(volume) for name, volume in registered.items()}
+    foreign = {name for name, volume in registered.items() if addons.LABEL not in _labels(volume)}
+    moved = [v for v in volumes if places.get(_name(v)) != _place(v) and _name(v) not in foreign]
+    for volume in _find_claims(host, moved) if moved else ():
+        kubectl.discard(host, "persistentvolume", _name(volume))
+        # Under another name: the add-on, which lacks the reference to the claim, does not take it
+        # away when it is applied.
+        kubectl.merge(host, json.dumps(volume), takes_over=True, manager=_CLAIMS)
 
 
 def _find_claims(host: Host, volumes: Sequence[Volume]) -> list[Volume]:
@@ -175,12 +193,17 @@ def _list_registered(host: Host) -> dict[str, Volume]:
 
 
 def _is_ours(volume: Volume) -> bool:
-    return (volume["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1]
+    return _labels(volume).get(_LABEL[0]) == _LABEL[1]
 
 
-def _place(volume: Volume) -> tuple[Any, Any]:
-    nfs = volume["spec"].get("nfs") or {}
-    return nfs.get("server"), nfs.get("path")
+def _labels(volume: Volume) -> Mapping[str, Any]:
+    return volume["metadata"].get("labels") or {}
+
+
+def _place(volume: Volume) -> tuple[Any, ...]:
+    nfs, csi = (volume["spec"].get(source) or {} for source in ("nfs", "csi"))
+    handle = csi.get("volumeHandle"), csi.get("volumeAttributes")
+    return nfs.get("server"), nfs.get("path"), *handle
 
 
 def _phase(volume: Volume) -> str:
