@@ -413,8 +413,10 @@ class RestoreTest(BackedUpClusterTest):
             changed = "\n".join([*lines[:3], "0" * 64, ""])
             other = {**good.told, "release": "a release"}
             odd = seal(Saved(other, None), node, keys.id, keys.public)
-            newer = [self.name.replace("T10", f"T1{hour}") for hour in (1, 2, 3)]
-            broken = (dataclasses.replace(good, shown=changed), odd, unsigned(good))
+            alarm = {**good.told, "alarms": "memberID:7 alarm:CORRUPT "}
+            corrupt = seal(Saved(alarm, None), node, keys.id, keys.public)
+            newer = [self.name.replace("T10", f"T1{hour}") for hour in (1, 2, 3, 4)]
+            broken = (dataclasses.replace(good, shown=changed), odd, unsigned(good), corrupt)
             self.world.backups.update(zip(newer, broken, strict=True))
             self.machine(STORAGE).alive = storage_lives
             with all_logs() as log:
@@ -426,11 +428,12 @@ class RestoreTest(BackedUpClusterTest):
             self.assertIn(f"{newer[0]}: [KV-BACKUP] the backup was changed after node {node}", text)
             self.assertIn(f"{newer[1]}: [KV-BACKUP] the backup's manifest cannot be read", text)
             self.assertIn(f"{newer[2]}: [KV-BACKUP] the backup's signature is not one of", text)
+            self.assertIn(f"{newer[3]}: [KV-BACKUP] etcd had the alarm CORRUPT", text)
 
     def test_no_backup_can_be_verified(self) -> None:
         self.instantiated()
         self.world.backups[self.name] = unsigned(self.saved())
-        words = "no new backup of this cluster can be verified: etcd-.*: the backup's signature is"
+        words = "no new backup of this cluster can be relied on: etcd-.*: the backup's signature is"
         with self.assertRaisesRegex(ParameterError, words):
             self.heal_start(self.whole(), self.services())
         self.assertTrue(self.vims.registered)

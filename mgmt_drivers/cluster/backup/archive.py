@@ -46,7 +46,8 @@ class BrokenBackup(BackupError):
 class Contents:
     """The cluster that a backup has: the apiserver's release, and the cluster's networks.
 
-    ``node`` and ``time`` (seconds since 1970) tell who saved it, and when; ``password`` opens it.
+    ``node`` and ``time`` (seconds since 1970) tell who saved it, and when; ``is_corrupt`` tells
+    whether etcd had the alarm CORRUPT then; ``password`` opens it.
     """
 
     release: str
@@ -55,6 +56,7 @@ class Contents:
     node: str
     time: float
     key: str
+    is_corrupt: bool
     password: Secret
 
 
@@ -111,6 +113,7 @@ def _verified(
         pods, services = map(_network, networks)
         node, moment = manifest["node"], float(manifest["time"])
         key = str(manifest["key"])
+        is_corrupt = "CORRUPT" in str(manifest.get("alarms"))  # earlier drivers told no alarms
         digests = manifest["password"], manifest["data"]
         is_known = manifest["format"] == _FORMAT
     except (ValueError, KeyError, TypeError, RecursionError, MgmtDriverError) as error:
@@ -135,7 +138,7 @@ def _verified(
         password = keys.pairs[key].decrypt(encrypted)
     except ValueError:
         raise BrokenBackup("the backup's password cannot be decrypted") from None
-    return Contents(release, pods, services, node, moment, key, password)
+    return Contents(release, pods, services, node, moment, key, is_corrupt, password)
 
 
 def _network(word: Any) -> str:

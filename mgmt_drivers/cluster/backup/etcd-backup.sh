@@ -1,7 +1,7 @@
 #!/bin/bash
 # Backups of etcd on a control-plane node: a snapshot and the PKI that belongs to it, encrypted and
 # signed, in one file.
-#   save             save one, unless the newest is younger than the interval
+#   save             save one, unless the newest is younger than the interval, or etcd has no quorum
 #   save now         save one
 #   list             print the names of all, by their times
 #   read NAME [FILE] copy one into a file, or to standard output
@@ -89,7 +89,13 @@ save() {
     # shellcheck disable=SC2064 # as they are now
     trap "rm -rf '$work' '$snapshot' '$snapshot.part'" EXIT
     rm -f "$snapshot" "$snapshot.part"
-    alarms=$(etcdctl 10s alarm list 2>/dev/null) || true
+    # etcd lists alarms with a quorum only, and saves snapshots without. The data of a member that is
+    # cut off are old, and would be the newest backup; by hand they are what is left of a lost cluster.
+    if ! alarms=$(etcdctl 10s alarm list 2>"$work/log"); then
+        shown="etcd of this machine reaches no quorum: $(tail -c 1000 "$work/log")"
+        [ "$1" = now ] || fail "nothing is saved, since $shown"
+        echo "a backup is saved that may be old, since $shown" >&2
+    fi
     [ -z "$alarms" ] || echo "etcd has alarms, and a backup is saved all the same: $alarms" >&2
     etcdctl 10m snapshot save "$snapshot" >"$work/log" 2>&1 ||
         fail "etcdctl: $(tail -c 1000 "$work/log")"
@@ -117,9 +123,9 @@ seal() {
     openssl pkeyutl -encrypt -pubin -inkey "$here/etcd-backup.pem" -in "$work/password" \
         -pkeyopt rsa_padding_mode:oaep -pkeyopt rsa_oaep_md:sha256 \
         -pkeyopt rsa_mgf1_md:sha256 -out "$work/password.enc"
-    printf '{"format": 2, "release": "%s", "node": "%s", "time": %s, "key": "%s", "pod_cidr": "%s", "cluster_cidr": "%s", "password": "%s", "data": "%s", "etcd": %s}\n' \
+    printf '{"format": 2, "release": "%s", "node": "%s", "time": %s, "key": "%s", "pod_cidr": "%s", "cluster_cidr": "%s", "alarms": "%s", "password": "%s", "data": "%s", "etcd": %s}\n' \
         "$release" "$NODE" "$(date +%s)" "$KEY" "$POD_CIDR" "$CLUSTER_CIDR" \
-        "$(digest password.enc)" "$(digest data.enc)" "$shown" >"$work/manifest.json"
+        "${alarms//[^A-Za-z0-9: ]/ }" "$(digest password.enc)" "$(digest data.enc)" "$shown" >"$work/manifest.json"
     ssh-keygen -q -Y sign -f "$here/etcd-backup-$NODE" -n tacker-etcd-backup \
         "$work/manifest.json" 2>"$work/log" || fail "ssh-keygen: $(tail -c 1000 "$work/log")"
 }

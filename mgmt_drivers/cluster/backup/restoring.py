@@ -77,7 +77,8 @@ def choose(
 ) -> Contents:
     """Choose the backup that a request names, and verify the backup.
 
-    ``latest`` is the newest of this cluster that is neither damaged nor forged.
+    ``latest`` is the newest of this cluster that is neither damaged nor forged, and that was not
+    saved while etcd had the alarm CORRUPT.
     """
     left_out = []
     for saved in backup.find_requested(restore, backups, keys, now):
@@ -85,6 +86,8 @@ def choose(
             contents = read(saved)
             if reason := _why_not_its_name(saved, restore, contents):
                 raise BrokenBackup(reason)
+            if contents.is_corrupt and restore.name == LATEST:
+                raise BrokenBackup("etcd had the alarm CORRUPT. Name the backup to restore it")
         except BrokenBackup as error:
             if restore.name != LATEST:
                 raise
@@ -92,12 +95,12 @@ def choose(
             continue
         if left_out:
             LOG.error(
-                "%s is the backup to restore, since newer ones cannot be verified: %s",
+                "%s is the backup to restore, since newer ones cannot be relied on: %s",
                 saved.name, "; ".join(left_out),
             )
         return contents
     raise BackupError(
-        f"no new backup of this cluster can be verified: {'; '.join(left_out)}"
+        f"no new backup of this cluster can be relied on: {'; '.join(left_out)}"
     )
 
 
