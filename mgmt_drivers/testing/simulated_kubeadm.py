@@ -99,10 +99,10 @@ class KubeadmPrograms(Backups):
     def _issue_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
         assert AUTHORITIES[0] in self.machine.certificates, f"{self.machine.name} has no CA"
         config = package_yaml.load_all(stdin)[0]
-        return Result(0, config["nodeRegistration"]["name"])
+        return Result(0, config["nodeRegistration"]["name"] + "\n")
 
     def _install_kubelet_certificate(self, words: list[str], stdin: bytes) -> Result:
-        assert stdin.decode() == self.machine.name, "the certificate is another node's"
+        assert stdin.decode() == f"{self.machine.name}\n---\n", "the certificate is another node's"
         self.machine.certify(365.0, KUBELET)
         self.machine.start_kubelet()
         return OK

@@ -616,16 +616,21 @@ class KubeletCertificateTest(ScriptTest):
         with self.assertRaises(subprocess.CalledProcessError):
             self.run_script("issue-kubelet-certificate", input=b"given")
 
+    def install(self, conf: Path, given: bytes) -> None:
+        self.run_script("install-kubelet-certificate", str(self.root), str(conf), input=given)
+
     def test_installed(self) -> None:
         self.program("systemctl", f"echo $* >>{self.root}/restarted")
         conf, current = self.root / "kubelet.conf", self.root / "kubelet-client-current.pem"
         path = f"client-certificate: {current}\n    client-key: {current}\n"
         for before in ("client-certificate-data: eHh4\n    client-key-data: eXl5\n", path, path):
             conf.write_text(f"    {before}")
-            for pem in (b"certificate and key", b"newer"):
-                self.run_script(
-                    "install-kubelet-certificate", str(self.root), str(conf), input=pem
-                )
+            for pem in (b"certificate and key\n", b"newer\n"):
+                self.install(conf, pem + b"---\n")
+                for cut in (b"", b"certificate\n", b"certificate\n--"):  # by a broken connection
+                    with self.assertRaises(subprocess.CalledProcessError) as caught:
+                        self.install(conf, cut)
+                    self.assertIn(b"the standard input ended early", caught.exception.stderr)
                 self.assertTrue(current.is_symlink())
                 self.assertEqual(pem, current.read_bytes())
                 self.assertEqual(0o600, current.stat().st_mode & 0o777)

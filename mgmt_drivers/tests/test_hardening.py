@@ -150,6 +150,8 @@ class ScriptsTest(unittest.TestCase):
             "encryption-key", "joined", str(self.file), "cat", stdin="a: 1\nb: 2\n---\nconfig\n"
         )
         self.assertEqual((0, "config\n"), (ran.returncode, ran.stdout), ran.stderr)
+        cut = self.run_script("encryption-key", "joined", str(self.file), "cat", stdin="a: 1\n")
+        self.assertEqual((1, ""), (cut.returncode, cut.stdout), cut.stderr)
         self.assertEqual("a: 1\nb: 2\n", self.file.read_text())
         self.assertEqual(0o600, stat.S_IMODE(self.file.stat().st_mode))
 

@@ -13,6 +13,7 @@ mkdir -p "${file%/*}"
         while IFS= read -r line && [ "$line" != --- ]; do
             printf '%s\n' "$line"
         done >"$file.new"
+        [ "$line" = --- ] || { echo "the standard input ended early" >&2 && exit 1; }
     elif [ -e "$file" ]; then
         exit
     else

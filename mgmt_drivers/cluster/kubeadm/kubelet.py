@@ -62,7 +62,7 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
     config = kubeadm_config.for_certificate(host, cluster, kubeadm.read_version(leader))
     issued = Secret(_issue(leader, "client", _ISSUE.command(), config))
     host.session.hide(issued)
-    host.sudo(*_INSTALL.command(PKI, _CONF), stdin=issued)
+    host.sudo(*_INSTALL.command(PKI, _CONF), stdin=Secret(f"{issued.reveal()}---\n"))
     _wait_until_it_runs(host)
 
 
