@@ -40,20 +40,23 @@ def renew(request: LcmRequest, services: Services) -> None:
         operation.ask_each(opening.GATHER, masters, kubeadm.check_member)
         cluster = Cluster(known, services.store, leader)
         workers = _connect_to_answering(operation, known.workers)
-        operation.run(cluster, *renew_due(cluster, [*masters, *workers], certificates.ALL))
+        limits = certificates.all_of_kubeadm(cluster), certificates.ALL_SERVING
+        operation.run(cluster, *renew_due(cluster, [*masters, *workers], *limits))
 
 
 def renew_due(
-    cluster: Cluster, due: Sequence[Host], within: float = certificates.SOON
+    cluster: Cluster, due: Sequence[Host], within: float = certificates.SOON,
+    serving_within: float = certificates.SOON,
 ) -> groups.Works:
     """Renew the certificates of control-plane nodes, one node after another, then of workers.
 
     All control-plane nodes get their certificates before any program is restarted: a member of etcd
     with a new certificate reaches no quorum while the certificates of its peers have expired.
 
-    :param within: days; certificates that expire within this time are renewed
+    :param within: days; certificates of kubeadm that expire within this time are renewed
+    :param serving_within: the same for kubelets' serving certificates
     """
-    masters, kubelet = cluster.masters(due), RenewKubeletCertificate(within)
+    masters, kubelet = cluster.masters(due), RenewKubeletCertificate(serving_within)
     restart = groups.restart_programs(masters)
     return [
         in_turn(masters, RenewCertificates(within), kubelet, restart),

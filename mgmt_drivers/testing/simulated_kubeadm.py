@@ -141,7 +141,7 @@ class KubeadmPrograms(Backups):
         if words[0] == "upgrade":
             return self._upgraded(words[1:])
         if words[:3] == ["certs", "renew", "all"]:
-            self.machine.certify(365.0, *RENEWED)
+            self.machine.certify(self.world.validity, *RENEWED)
             return OK
         if "upload-certs" in words:
             self.world.certificates = "bootstrap-token-0wner0"

@@ -281,6 +281,7 @@ class World:
     bindings: dict[str, str] = field(default_factory=dict)  # ClusterRoles of accounts
     revoked: int = 0  # how many accounts were deleted: the next has another UID, and token
     release: str = RELEASE  # of the cluster, as kubeadm keeps it
+    validity: float = 365.0  # days, of certificates that kubeadm renews
     api_names: list[str] = field(default_factory=lambda: ["10.10.0.110"])  # as kubeadm keeps them
     settings: dict[str, str] = field(default_factory=dict)  # of its apiservers, if it was told any
     registry_password: str = ""  # of all registries with logins; empty: any

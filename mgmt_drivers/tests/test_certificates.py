@@ -70,7 +70,7 @@ class AgingClusterTest(SimulatedClusterTest):
         """Certificates last, and every program uses them."""
         for machine in machines or self.masters():
             left = {name: machine.certificates[name][0] for name in RENEWED}
-            self.assertEqual(dict.fromkeys(RENEWED, 365.0), left, machine.name)
+            self.assertEqual(dict.fromkeys(RENEWED, self.world.validity), left, machine.name)
             found = {program: machine.outdated(program) for program in machine.programs}
             self.assertEqual(dict.fromkeys(PROGRAMS, []), found, machine.name)
             self.assertNotIn(PENDING, machine.files)
@@ -201,8 +201,27 @@ class RenewalTest(AgingClusterTest):
         self.renew()
         self.assert_renewed()
 
+    def test_on_request_by_the_validity_that_the_cluster_has(self) -> None:
+        self.world.have("v1.36.4")
+        serving = [machine for machine in self.world.machines.values() if machine.certificates]
+        for days in (200.0, 730.0):
+            fields = {"certificateValidityPeriod": f"{days:.0f}d"}
+            version = {"kubernetes_version": "1.36.4", "cluster_configuration": fields}
+            self.params, self.world.validity = {**self.params, **version}, days
+            self.world.age(days - 1.5)
+            for machine in serving:
+                machine.certify(363.0, SERVING)
+            self.renew()
+            self.assert_renewed()
+            left = {machine.certificates[SERVING][0] for machine in serving}
+            self.assertEqual({365.0}, left)
+            self.assert_renewed_no_more()
+
     def test_a_request_again_renews_nothing_again(self) -> None:
         self.renew()
+        self.assert_renewed_no_more()
+
+    def assert_renewed_no_more(self) -> None:
         order, note = self.noted()
         self.renew(self.services(note))
         self.assertEqual([f"ready {name}" for name in (MASTERS[0], *MASTERS)], order)

@@ -29,8 +29,9 @@ _DAY = 86400.0  # seconds
 # An operation renews what expires within a quarter of kubeadm's year: a cluster that is scaled,
 # healed or upgraded once in three months never comes near the end.
 SOON = 90.0  # days
-# A request renews all that is more than a day old: an earlier attempt has renewed the rest.
-ALL = 364.0  # days
+# A request renews all that is more than a day old: an earlier attempt has renewed the rest. The
+# drivers issue kubelets' serving certificates for a year.
+ALL_SERVING = 364.0  # days
 # With less than that left of a CA, what it signs for a year ends with it.
 AUTHORITY_SOON = 365.0  # days
 # kubelet's client certificate, which kubelet renews when between a tenth and three tenths of the
@@ -120,6 +121,12 @@ class NodeState:
         """The certificates that end within their limits in days."""
         found = [self.certificates[name] for name in limits if name in self.certificates]
         return [c for c in found if c.end - now < limits[c.name] * _DAY]
+
+
+def all_of_kubeadm(cluster: Cluster) -> float:
+    """Days within which a certificate of kubeadm expires that is more than a day old."""
+    fields = cluster.params.cluster_fields
+    return ((fields and fields.validity) or 365 * _DAY) / _DAY - 1
 
 
 def read(host: Host) -> NodeState:
