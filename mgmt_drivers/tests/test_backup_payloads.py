@@ -494,6 +494,14 @@ class MasterTest(PayloadTest):
                 self.assertEqual(1, len(self.names()))
                 self.assert_tidy()
 
+    def test_what_a_save_that_was_killed_has_left_takes_no_space(self) -> None:
+        left = self.root / "var/lib/etcd/etcd-backup.db"
+        little = f'[ "$3" != {self.store} ] && [ -e {left} ]'
+        self.program("df", f"#!/bin/sh\nif {little}; then echo 3; else echo 999999; fi\n")
+        for path in (left, left.with_name("etcd-backup.db.part")):
+            path.write_text("half")
+        self.assert_saved(self.backup("save"))
+
     def test_a_storage_server_that_is_down_fails_it(self) -> None:
         self.configure("etcd-backup@192.0.2.7")
         (self.root / "down").touch()

@@ -66,7 +66,8 @@ age() {
 save() {
     exec 8>"$here/etcd-backup.lock"
     flock 8
-    rm -rf "$here"/etcd-backup.??????  # of a save that was killed
+    # Of a save that was killed: it takes space that this one needs.
+    rm -rf "$here"/etcd-backup.?????? "$snapshot" "$snapshot.part"
     local listed seconds own alarms release shown work
     listed=$(store list)
     seconds=$(age <<<"$listed")
@@ -88,7 +89,6 @@ save() {
     work=$(mktemp -d "$here/etcd-backup.XXXXXX")
     # shellcheck disable=SC2064 # as they are now
     trap "rm -rf '$work' '$snapshot' '$snapshot.part'" EXIT
-    rm -f "$snapshot" "$snapshot.part"
     # etcd lists alarms with a quorum only, and saves snapshots without. The data of a member that is
     # cut off are old, and would be the newest backup; by hand they are what is left of a lost cluster.
     if ! alarms=$(etcdctl 10s alarm list 2>"$work/log"); then
