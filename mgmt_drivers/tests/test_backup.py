@@ -184,6 +184,19 @@ class BackupTest(BackedUpClusterTest):
             seen = session.run(["bash", f"{STATE_FOLDER}/etcd-backup.sh", "list"], sudo=True)
             self.assertIn(self.name, seen.stdout)
 
+    def test_a_storage_server_that_is_healed_gets_a_backup_unless_one_is_young(self) -> None:
+        for time, count in (("19691231T225900Z", 2), ("19691231T230100Z", 1)):  # of one hour
+            self.build(is_clustered=False)
+            self.instantiated()
+            saved = self.world.backups.pop(self.name)
+            self.world.backups[self.name.replace("19691231T100000Z", time)] = saved
+            self.world.claimed, self.world.claims = False, []
+            target = self.machine(STORAGE).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+            self.assertEqual(count, len(self.world.backups), time)
+
     def test_workers_change_nothing_of_it(self) -> None:
         self.instantiated()
         before = copy.deepcopy(self.machine(STORAGE).files)

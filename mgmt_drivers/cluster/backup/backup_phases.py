@@ -79,17 +79,18 @@ class SaveFirstBackup(HostPhase[Cluster]):
     """Save a backup of a new cluster, or on a new storage server.
 
     The backup proves that backups can be saved. Nothing is saved if the newest backup is from a
-    node of this cluster.
+    node of this cluster, and younger than the interval.
     """
 
     title = "save the first backup of etcd"
-    prediction = Prediction(DEPENDS, "on whether the newest backup is of this cluster")
+    prediction = Prediction(DEPENDS, "on the cluster and the age of the newest backup")
 
     def step(self, host: Host, cluster: Cluster) -> Outcome:
-        keys = backup_keys.load(cluster.store)
-        own = backup.readable(backup.list_backups(host), keys, host.clock.time())
+        keys, now = backup_keys.load(cluster.store), host.clock.time()
+        own = backup.readable(backup.list_backups(host), keys, now)
+        interval = cluster.params.backup.interval if cluster.params.backup else 0
         names = [cluster.topology.name(node) for node in cluster.control_plane]
-        if own and own[-1].node in names:
+        if own and own[-1].node in names and now - own[-1].time.timestamp() < interval:
             return UNCHANGED
         backup.save(host)
         return CHANGED
