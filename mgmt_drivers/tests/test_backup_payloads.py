@@ -196,8 +196,12 @@ class StoreTest(PayloadTest):
         self.assertEqual(0, self.save(1, OTHER))
 
     def test_one_node_does_not_fill_the_disk(self) -> None:
-        self.program("df", "#!/bin/sh\necho Avail; echo 4096\n")
-        self.assertNotEqual(0, self.save(1))
+        for left in (4096, 2 * len(sealed()) - 2, 2):
+            self.program("df", f"#!/bin/sh\necho Avail; echo {left}\n")
+            ran = self.ask("save v1.37.2 0a1b2c3d", data=sealed())
+            self.assertNotEqual(0, ran.returncode)
+            words = f"the backups of {NODE} take up half of the space: give it more\n"
+            self.assertEqual(words, ran.stderr.decode())
         self.assertEqual([], self.names())
 
     def test_one_node_does_not_fill_the_memory(self) -> None:

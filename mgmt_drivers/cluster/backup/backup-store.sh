@@ -62,10 +62,12 @@ save() {
     used=$(find "$folder" -maxdepth 1 -name "*-$node.tar" -printf '%s\n' |
         awk '{ sum += $1 } END { printf "%.0f", sum }')
     limit=$(((space + used) / 2 - used))
-    [ "$limit" -gt 0 ] || fail "the backups of $node take up half of the space: give it more"
+    full="the backups of $node take up half of the space: give it more"
+    [ "$limit" -gt 0 ] || fail "$full"
     timeout 900 head --bytes="$limit" >"$new"
-    # If the space was too little or the connection broke, the end is missing, which tar's status tells.
-    # A node may have sent names without end, or one that is as large as the disk.
+    [ "$(stat -c %s "$new")" -lt "$limit" ] || fail "$full"
+    # If the connection broke, the end is missing, which tar's status tells. A node may have sent names
+    # without end, or one that is as large as the disk.
     listed=$(ulimit -v 500000 && tar --list --file - <"$new" | head --bytes=1000) ||
         fail "the backup is not whole"
     [ "$listed" = $'manifest.json\nmanifest.json.sig\npassword.enc\ndata.enc' ] ||
