@@ -70,8 +70,11 @@ class KubernetesMgmtDriver(v1.MgmtDriver):
             v1.InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        request = v1.lcm_request("terminate", context, vnf_instance)
-        terminate.check_unlocked(request, v1.services(context, vnf_instance))
+        terminate.check_unlocked(
+            vnf_instance.id,
+            v1.services(context, vnf_instance),
+            lambda: v1.lcm_request("terminate", context, vnf_instance),
+        )
         RegisteredVims(context, vnf_instance).unregister()
 
     def terminate_end(self, context, vnf_instance, terminate_vnf_request, **kwargs):

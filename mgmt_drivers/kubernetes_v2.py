@@ -40,7 +40,9 @@ def instantiate_rollback_start(call: Call) -> None:
 
 
 def terminate_start(call: Call) -> None:
-    terminate.check_unlocked(call.lcm_request("terminate"), call.services)
+    terminate.check_unlocked(
+        call.instance["id"], call.services, lambda: call.lcm_request("terminate")
+    )
     call.register_servers()
 
 

@@ -41,5 +41,8 @@ class PrivateRegistryMgmtDriver(MgmtDriver):
             InstanceStore(vnf_instance).remove(MODIFICATION)
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
-        request = lcm_request("terminate", context, vnf_instance)
-        registry.check_unlocked(request, services(context, vnf_instance))
+        registry.check_unlocked(
+            vnf_instance.id,
+            services(context, vnf_instance),
+            lambda: lcm_request("terminate", context, vnf_instance),
+        )

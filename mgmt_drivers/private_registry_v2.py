@@ -18,7 +18,9 @@ def instantiate_end(call: Call) -> None:
 
 
 def terminate_start(call: Call) -> None:
-    registry.check_unlocked(call.lcm_request("terminate"), call.services)
+    registry.check_unlocked(
+        call.instance["id"], call.services, lambda: call.lcm_request("terminate")
+    )
 
 
 def terminate_end(call: Call) -> None:

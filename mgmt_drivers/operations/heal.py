@@ -54,13 +54,13 @@ def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
         _remove_targets(request, services)
         return
     if request.restore_from is None:
-        check_unlocked(request, services)
+        check_unlocked(request.vnf_instance_id, services, lambda: request)
         vims.unregister()
     else:
         known = opening.read_topology(request, services)
         # Errors of the request come before any machine is asked.
         backup, contents = restore.of_heal(request, known.params, services.store)
-        check_unlocked(request, services)
+        check_unlocked(request.vnf_instance_id, services, lambda: request)
         if backup and contents is None:
             contents = restore.look_for(request, services, known, backup)
         vims.unregister()

@@ -1,6 +1,6 @@
 """The private registry: instantiate the VNF, and heal its machines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,9 +78,16 @@ def _with_bundles(request: LcmRequest, store: Store, new: Sequence[Any] = ()) ->
     return replace(request, additional_params={**params, NAME: {**own, BUNDLES: [*first, *others]}})
 
 
-def check_unlocked(request: LcmRequest, services: Services) -> None:
+def check_unlocked(
+    vnf_instance_id: str, services: Services, make_request: Callable[[], LcmRequest]
+) -> None:
     """Check the VNF's machines as :func:`check_machines` does."""
-    check_machines(request, services, lambda: _open(request, services, read_params(request)))
+
+    def prepare() -> Operation:
+        request = make_request()
+        return _open(request, services, read_params(request))
+
+    check_machines(vnf_instance_id, services, prepare)
 
 
 def _open(request: LcmRequest, services: Services, params: PrivateRegistryParams) -> Operation:

@@ -10,7 +10,7 @@ from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.cluster.access.service_account import Credentials
-from mgmt_drivers.errors import Refused
+from mgmt_drivers.errors import DamagedMetadata, Refused
 from mgmt_drivers.tacker.v1 import InstanceStore
 from mgmt_drivers.vim import STORE_KEY, HelmAccess, Vim, description_of
 
@@ -109,7 +109,12 @@ class RegisteredVims:
     def _find_own(self) -> list[dict[str, Any]]:
         tenant_id, own = self._vnf_instance.tenant_id, description_of(self._vnf_instance.id)
         vims = [vim for vim in self._find(type=_TYPE) if vim["tenant_id"] == tenant_id]
-        known = [vim for vim in vims if vim["id"] == self._store.load(STORE_KEY, None)]
+        try:
+            own_id = self._store.load(STORE_KEY, None)
+        except DamagedMetadata as error:  # which must not keep anybody from terminating the VNF
+            LOG.warning("VNF %s: %s", self._vnf_instance.id, error)
+            own_id = None
+        known = [vim for vim in vims if vim["id"] == own_id]
         return known or [vim for vim in vims if vim["description"] == own]
 
     def _find(self, **attributes: str) -> list[dict[str, Any]]:

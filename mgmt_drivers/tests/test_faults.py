@@ -385,7 +385,7 @@ class TwoOperationsTest(SimulatedClusterTest):
 
     def begin_to_terminate(self) -> None:
         services = self.services(trace_folder=self.package / "traces")
-        terminate.check_unlocked(self.request(), services)
+        terminate.check_unlocked("vnf-1", services, self.request)
 
     def endpoint(self, node: Node) -> Endpoint:
         return Endpoint(next(iter(node.addresses.values())), "ubuntu", None, node.server_id)

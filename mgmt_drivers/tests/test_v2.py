@@ -143,11 +143,15 @@ class RequestTest(ScriptTest):
             path.write_text(before) if before else path.unlink()
 
     def test_a_terminate_looks_for_another_operation(self) -> None:
-        """And goes on where nothing can be seen: here, of a VNF without parameters."""
+        """And goes on where nothing can be seen: without parameters, or with damaged ones."""
         for script in (kubernetes_v2, private_registry_v2):
-            with self.assertLogs("mgmt_drivers.operations.terminate", "WARNING") as logs:
-                script.terminate_start(self.call("terminate_start"))
-            self.assertIn("VNF vnf-1: the lock of another operation is not", logs.output[0])
+            for kept, words in ({}, "KV-PARAMETERS"), ({"mgmt_driver_params": "x"}, "KV-METADATA"):
+                call = self.call("terminate_start")
+                call.instance["metadata"] = kept
+                with self.assertLogs("mgmt_drivers.operations.terminate", "WARNING") as logs:
+                    script.terminate_start(call)
+                warning = rf"VNF vnf-1: the lock of another operation is not .*: \[{words}\]"
+                self.assertRegex(logs.output[0], warning)
 
     def test_an_instance_without_openstack(self) -> None:
         call = self.call("heal_start")

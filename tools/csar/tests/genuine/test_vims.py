@@ -175,9 +175,11 @@ class RegisteredVimTest(VimTest):
         from tacker.db.nfvo import nfvo_db
 
         vim_id = self.register(self.vim("192.0.2.66"))
-        kept, self.instance.vnf_metadata = self.instance.vnf_metadata, {}
-        self.vims().move_helm(self.vim("192.0.2.1").helm)
-        self.assertEqual(["192.0.2.1"], self.addresses(vim_id))
+        kept = self.instance.vnf_metadata
+        for number, lost in enumerate(({}, {"mgmt_driver_vim": "damaged"})):
+            self.instance.vnf_metadata = lost
+            self.vims().move_helm(self.vim(f"192.0.2.{number}").helm)
+            self.assertEqual([f"192.0.2.{number}"], self.addresses(vim_id))
         self.instance.vnf_metadata = kept
         with api.get_engine().begin() as connection:
             connection.execute(nfvo_db.Vim.__table__.update().values(description="of people"))
