@@ -1,5 +1,6 @@
 """The script of the Kubernetes cluster VNF for Tacker's v2 API."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -15,11 +16,14 @@ from mgmt_drivers.tacker.v2 import USER_DATA, Call, resource_ids
 from mgmt_drivers.tacker.v2_process import run
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
 
+LOG = logging.getLogger(__name__)
+
 Values = Mapping[str, str]
 Replace = Callable[[Call, Mapping[str, Values]], None]
 
 # Keys of values that are kept between hooks.
 _KNOWN, _TARGETS, _REPLACED = "known_vnfcs", "healed_vnfcs", "replaced_vnfcs"
+_UPGRADE = "upgrade_of_package"
 # Tacker forgets them in the rollback of a change of the package, and saves the instance.
 _SCALING, _OF_SCALING = "scaling", ("scaleStatus", "maxScaleLevels", "localizationLanguage")
 
@@ -147,7 +151,8 @@ def modify_information_end(call: Call) -> None:
 def change_current_package_start(call: Call) -> None:
     modification = of_new_package(call)
     if modification:
-        modify.validate(call.lcm_request("upgrade"), call.store, modification)
+        asked = modify.validate(call.lcm_request("upgrade"), call.store, modification)
+        call.store.memory[_UPGRADE] = asked.upgrade  # the hooks of a rollback have the old package
     vdus = _vdus_to_replace(call)
     if not vdus:
         return
@@ -171,7 +176,11 @@ def change_current_package_rollback_start(call: Call) -> None:
     vdus = _vdus_to_replace(call)
     if not vdus:
         return
-    _note_change(call, call.request["additionalParams"].get(MODIFICATION))
+    try:
+        asked = call.request["additionalParams"].get(MODIFICATION)
+        _note_change(call, asked or call.store.memory.get(_UPGRADE))
+    except ParameterError as error:  # the old package may lack a file; the cluster may not need it
+        LOG.warning("VNF %s: the upgrade is not noted: %s", call.instance["id"], error)
     from mgmt_drivers.tacker import stack  # needs Tacker
 
     # The instance is in its state before the operation.

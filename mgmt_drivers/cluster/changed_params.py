@@ -90,7 +90,9 @@ def choose_for_release(
     if found is None or reason:
         raise ClusterError(
             f"the cluster tells that it has {release}, and Tacker knows {own}: {reason}. "
-            "Unless the cluster was upgraded by hand, somebody has changed the ConfigMap "
+            "If an upgrade has failed, end this operation with fail, and send its request with the "
+            "upgrade's k8s_cluster_modification_param in additionalParams (v2 API), or finish the "
+            "upgrade first. If nobody has upgraded the cluster, somebody has changed the ConfigMap "
             "kubeadm-config in kube-system: correct its kubernetesVersion, then retry"
         )
     # Later machines of a cluster with a release get a release, also if an upgrade named a series.

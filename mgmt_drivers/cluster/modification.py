@@ -92,6 +92,12 @@ class Change:
     def is_upgrade(self) -> bool:
         return VERSION in self.patch
 
+    @property
+    def upgrade(self) -> dict[str, Any]:
+        """The keys that an upgrade may change, none of which holds a login; empty without one."""
+        names = {VERSION, *WITH_UPGRADE} if self.is_upgrade else set()
+        return {key: value for key, value in self.patch.items() if key in names}
+
 
 def read_modification(given: Any, request: LcmRequest) -> Change:
     """Read and check the modification of a cluster.

@@ -40,6 +40,8 @@ _WAY_OUT = (
     "restore_from: without restore_from all objects and workloads of the cluster are deleted"
 )
 
+_NAMELESS = "An automatic heal names no upgrade: send a heal that does"
+
 
 def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
     """Remove the request's targets from the cluster, before their machines are replaced.
@@ -109,6 +111,13 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             cluster,
             on(if_masters, CheckQuorum(refused, way_out)),
             on([leader] if guarded else [], CheckRails(targets, old, reached)),
+        )
+        half_done = rails.holding(targets, rails.HALF_DONE, _NAMELESS)
+        with half_done if guarded else nullcontext():
+            # The heal's end asks the same, when the machines are gone.
+            opening.read_upgraded(operation, known, leader)
+        operation.run(
+            cluster,
             on(if_storage, CheckVolumes()),
             groups.show_last_backup(cluster),
             on([leader], SaveNodeMetadata()),

@@ -208,6 +208,12 @@ class GuardRailsTest(SimulatedClusterTest):
         self.machine(WORKERS[1]).running = "v1.19.16"
         self.refused("half-done operation", "the cluster has v1.19.16, v1.20.2", WORKERS[0])
 
+    def test_an_upgrade_that_tacker_does_not_know_of(self) -> None:
+        """It has passed all nodes, and failed then."""
+        self.kill(WORKERS[0])
+        self.world.have("v1.22.1")
+        self.refused("half-done operation", "v1.22.1, .*names no upgrade: send a", WORKERS[0])
+
     def test_a_restore_that_is_half_done(self) -> None:
         self.kill(WORKERS[0])
         self.machine(MASTERS[1]).files[f"{STATE_FOLDER}/restoring"] = (b"", "600")

@@ -461,6 +461,27 @@ class UpgradeHooksTest(HookCaller):
         kept = json.loads(self.metadata_of_instance["mgmt_driver_changed_params"])
         self.assertEqual({**wanted, "kubernetes_version": "1.37.2"}, kept)
 
+    def test_a_heal_that_does_not_name_the_upgrade_removes_no_node(self) -> None:
+        """Tacker knows nothing of an upgrade by several series: the new machine could not join."""
+        params = {**self.params, "kubernetes_version": "1.35.3"}
+        kept = json.dumps({"k8s_cluster_installation_param": params})
+        self.metadata_of_instance = {"mgmt_driver_params": kept}
+        self.world.have("v1.37.2")
+        words = f"v1.37.2, and Tacker knows 1.35.3: .* send .* the upgrade's {MODIFICATION} in"
+        for address in (STORAGE, MASTERS[0], WORKERS[0]):
+            target = self.machine(address).node
+            asked: dict[str, Any] = {"vnfcInstanceId": [f"info-resource-{target.server_id}"]}
+            with self.assertRaisesRegex(MgmtDriverError, words):
+                self.call(kubernetes_v2.heal_start, asked)
+        self.assert_whole(3, 2)
+        self.assertEqual(([], {"pv1"}), (self.world.drained, self.world.volumes.keys()))
+        asked["additionalParams"] = {MODIFICATION: {"kubernetes_version": "1.37"}}
+        self.call(kubernetes_v2.heal_start, asked)
+        self.replaced(target)
+        self.call(kubernetes_v2.heal_end, asked)
+        self.assert_whole(3, 2)
+        self.assertEqual({"v1.37.2"}, self.releases())
+
     def test_what_goes_with_another_operation_is_an_upgrade(self) -> None:
         for wanted, words in (
             ({"renew_certificates": True}, "param: only an upgrade or a change of logins"),
@@ -569,14 +590,39 @@ class UpgradeHooksTest(HookCaller):
         }
         before = dict(self.metadata_of_instance)
         self.change_package(**{MODIFICATION: wanted})
-        vdus = [{"vdu_id": "workerNode"}]
-        params = {"additionalParams": {**USER_DATA, MODIFICATION: wanted, "vdu_params": vdus}}
+        for hook in kubernetes_v2.change_current_package_start, self.rollback():
+            self.memory, self.metadata_of_instance = {}, dict(before)
+            kept = self.replace_workers(hook, **{MODIFICATION: wanted})
+            self.assertEqual({**wanted, "kubernetes_version": "1.37.2"}, kept)
 
+    def test_a_rollback_knows_the_upgrade_of_the_new_package(self) -> None:
+        """It has the old package, without files that the upgrade may need, and Tacker's memory."""
+        before, path = dict(self.metadata_of_instance), self.package / DEFAULT_FILE
+        for key in ("key.asc", "new.asc"):
+            repository = {"url": "http://new/apt/", "key_path": key}
+            wanted = {"kubernetes_version": "1.37", "package_repository": repository}
+            login = {"password": self.params["master_node"]["password"]}
+            path.write_text(json.dumps({**wanted, "master_node": login}))
+            (self.package / "new.asc").write_text("key")
+            self.change_package()
+            self.assertNotIn(login["password"], str(self.memory))
+            path.unlink()
+            (self.package / "new.asc").unlink()
+            self.metadata_of_instance = dict(before)
+            kept = self.replace_workers(self.rollback())
+            known = {"package_repository": {"url": "http://new/apt/"}} if key == "key.asc" else {}
+            self.assertEqual({**known, "kubernetes_version": "1.37.2"}, kept)
+
+    def rollback(self) -> Callable[[Call], None]:
         def change_current_package_rollback_start(call: Call) -> None:
             changed = {vnfc.id: {"vcImageId": "before"} for vnfc in call.vnfcs}
             call.info["metadata"]["nfv"] = {"VDU": changed}
             kubernetes_v2.change_current_package_rollback_start(call)
 
+        return change_current_package_rollback_start
+
+    def replace_workers(self, hook: Callable[[Call], None], **params: Any) -> Any:
+        """Call a hook that replaces both workers; returns the parameters that Tacker keeps."""
         def replace_machine(call: Call, values: Mapping[str, Mapping[str, str]]) -> None:
             (vnfc,) = values
             self.replaced(self.machine(vnfc.partition("-")[2]).node)
@@ -584,17 +630,14 @@ class UpgradeHooksTest(HookCaller):
             replaced.append(vnfc)
 
         replaced: list[str] = []
-        hooks = kubernetes_v2.change_current_package_start, change_current_package_rollback_start
         stack = mock.Mock(replace_machine=replace_machine)  # the real one needs Tacker
         stack.read_values.side_effect = lambda call: {vnfc.id: {} for vnfc in call.vnfcs}
+        vdus = [{"vdu_id": "workerNode"}]
         with mock.patch.dict(sys.modules, {"mgmt_drivers.tacker.stack": stack}):
-            for hook in hooks:
-                self.memory, self.metadata_of_instance = {}, dict(before)
-                self.call(hook, params)
-                kept = json.loads(self.metadata_of_instance["mgmt_driver_changed_params"])
-                self.assertEqual({**wanted, "kubernetes_version": "1.37.2"}, kept)
+            self.call(hook, {"additionalParams": {**USER_DATA, **params, "vdu_params": vdus}})
         self.assert_whole(3, 2)
-        self.assertEqual(4, len(replaced))
+        self.assertEqual(2, len(replaced))
+        return json.loads(self.metadata_of_instance["mgmt_driver_changed_params"])
 
     def test_a_package_changes_nothing_without_the_user_data(self) -> None:
         with self.assertRaisesRegex(ParameterError, "user-data-class: missing"):

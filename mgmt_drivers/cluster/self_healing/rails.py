@@ -34,6 +34,7 @@ NEXT = (
     "checks the rails again, or end it with fail"
 )
 REFUSED = "was refused by the guard rail"  # in each refusal, and in nothing else
+HALF_DONE = "half-done operation"  # a rail
 _TYPED = "A heal that you send yourself is not held by this rail"
 
 
@@ -101,7 +102,7 @@ class CheckRails(Check[Cluster]):
             status = etcd.read_status(host, cluster)
         if half_done:
             cure = f"Finish that operation first: send its request again. {_TYPED}"
-            raise refusal("half-done operation", self._targets, half_done, cure)
+            raise refusal(HALF_DONE, self._targets, half_done, cure)
         well = [
             other.node
             for other in self._reached
