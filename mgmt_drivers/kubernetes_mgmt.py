@@ -68,6 +68,9 @@ class KubernetesMgmtDriver(v1.MgmtDriver):
             request = v1.lcm_request("upgrade", context, vnf_instance)
             _run(modify.modify, request, context, vnf_instance, modification)
             v1.InstanceStore(vnf_instance).remove(MODIFICATION)
+        elif v1.is_package_named(context, vnf_instance):
+            request = v1.lcm_request("upgrade", context, vnf_instance)
+            modify.check_package(request, v1.InstanceStore(vnf_instance))
 
     def terminate_start(self, context, vnf_instance, terminate_vnf_request, **kwargs):
         terminate.check_unlocked(

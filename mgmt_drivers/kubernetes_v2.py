@@ -153,6 +153,8 @@ def change_current_package_start(call: Call) -> None:
     if modification:
         asked = modify.validate(call.lcm_request("upgrade"), call.store, modification)
         call.store.memory[_UPGRADE] = asked.upgrade  # the hooks of a rollback have the old package
+    else:
+        modify.check_package(call.lcm_request("upgrade"), call.store)
     vdus = _vdus_to_replace(call)
     if not vdus:
         return

@@ -3,12 +3,13 @@
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.cluster_checks import read_params
 from mgmt_drivers.cluster.cluster_params import MASTER
 from mgmt_drivers.cluster.cluster_params import NAME as INSTALLATION
 from mgmt_drivers.cluster.modification import NAME, Change, read_modification
 from mgmt_drivers.cluster.packages import node_packages
 from mgmt_drivers.engine.services import Services, Store
-from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.errors import Explained, ParameterError
 from mgmt_drivers.operations import change, defragment, renew, rotate, upgrade
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
@@ -22,6 +23,21 @@ def validate(request: LcmRequest, store: Store, modification: Any) -> Change:
         text = f"the script must use {node_packages.PACKAGES}, as the script of this project does"
         raise ParameterError([f"{INSTALLATION}.script_path: {text}"])
     return asked
+
+
+def check_package(request: LcmRequest, store: Store) -> None:
+    """Check that the VNF package, which may be another one, has what the cluster's parameters name.
+
+    :raises MgmtDriverError: with every error; all later operations would have the same
+    """
+    try:
+        read_params(changed_params.apply(request, changed_params.load(store)))
+    except ParameterError as error:
+        more = (
+            "The VNF package must have all that the parameters of the cluster name: give build the "
+            "--file and --overlay of the old package, too, and change to the new one"
+        )
+        raise Explained(error, more) from error
 
 
 def note_wanted(request: LcmRequest, store: Store, modification: Any) -> None:

@@ -112,6 +112,15 @@ def forget_error_points(context: Any, vnf_instance: Any) -> None:
     context.session.commit()
 
 
+def is_package_named(context: Any, vnf_instance: Any) -> bool:
+    """Whether the modification that runs names a VNF package; Tacker gives the hook no request."""
+    rows = context.session.query(VnfLcmOpOccs.operation_params).filter_by(
+        vnf_instance_id=vnf_instance.id, operation="MODIFY_INFO", operation_state="PROCESSING"
+    )
+    names = ("vnfdId", "vnfPkgId")
+    return any(name in str(params) for (params,) in rows for name in names)
+
+
 class InstanceStore:
     """A :class:`mgmt_drivers.engine.services.Store` in the metadata of the VNF instance."""
 

@@ -525,6 +525,16 @@ class UpgradeHooksTest(HookCaller):
         self.change_package()
         self.assertEqual(0, self.connections.total())
 
+    def test_a_package_without_a_file_of_the_old_one(self) -> None:
+        """Also one that a modification has named."""
+        self.metadata_of_instance["mgmt_driver_changed_params"] = '{"ca_certificates": "ca.crt"}'
+        (self.package / "pv.yaml").unlink()
+        with self.assertRaises(MgmtDriverError) as caught:
+            self.change_package()
+        for words in "KV-PARAMETERS", ": .* pv.yaml", "ca.crt", "give build the --file and --ove":
+            self.assertRegex(str(caught.exception), words)
+        self.assertEqual(0, self.connections.total())
+
     def test_a_package_names_the_version(self) -> None:
         path = self.package / DEFAULT_FILE
         path.write_text('kubernetes_version: "1.37"\n')

@@ -124,7 +124,7 @@ def run_operation(operation: str, vnf: Vnf, instance: Instance, body: dict[str, 
     if operation == "modify":
         return vnf.modify((body.get("metadata") or {}).get(MODIFICATION))
     if operation == "change-package":
-        return vnf.modify(instance.of_new_package())
+        return vnf.change_package(instance.of_new_package())
     return vnf.terminate()
 
 

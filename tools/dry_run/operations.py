@@ -178,6 +178,12 @@ class Vnf:
             modify.modify(request, services, self._vims, modification)
         return self._result(request, services, self._machines())
 
+    def change_package(self, modification: Any) -> Result:
+        """:param modification: as of :meth:`modify`; of the request, or of the new package"""
+        if not modification and not self._is_registry:
+            modify.check_package(replace(self.request, operation="upgrade"), self._services().store)
+        return self.modify(modification)
+
     def terminate(self) -> Result:
         """Remove all machines: Heat deletes them, and the drivers change nothing on them."""
         request = replace(self.request, operation="terminate")

@@ -213,6 +213,11 @@ class InstancesTest(ShownClusterTest):
         ):
             seen = self.run_operation(operation, instance, given)
             self.assertEqual(["v1.36.4 to 1.37.2"] * 2, self.changing(seen, "upgrade workers"))
+        del change["additionalParams"][MODIFICATION]
+        self.assertEqual([], self.run_operation("change-package", self.v2(change), change).lines)
+        (self.package / "pv.yaml").unlink()
+        with self.assertRaisesRegex(MgmtDriverError, "the VNF package has no file pv.yaml"):
+            self.run_operation("change-package", self.v2(change), change)
         change["additionalParams"]["vdu_params"] = [{}]
         with self.assertRaisesRegex(ParameterError, "vdu_params: no dry run"):
             self.run_operation("change-package", self.v2(change), change)

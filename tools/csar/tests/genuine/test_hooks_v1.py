@@ -12,7 +12,7 @@ from unittest import mock
 
 import yaml
 
-from mgmt_drivers.errors import ParameterError
+from mgmt_drivers.errors import MgmtDriverError, ParameterError
 from mgmt_drivers.tests.test_v2 import _VNFD
 from tools.csar.tests.genuine import needs_openstack
 from tools.csar.tests.genuine.test_user_data import UserDataTest
@@ -238,16 +238,39 @@ class ModificationTest(unittest.TestCase):
             self.addCleanup(patch.stop)
         self.driver = KubernetesMgmtDriver()
 
-    def modify(self, instance: _Instance) -> None:
-        """As Tacker calls it, which gives no request."""
-        self.driver.modify_information_end(
-            context=None, modify_vnf_request=None, vnf_instance=instance
-        )
+    def modify(self, instance: _Instance, **body: Any) -> None:
+        """As Tacker calls it, which gives no request, but has one in its database."""
+        import sqlalchemy
+        from sqlalchemy import orm
+        from tacker.db import model_base
+        from tacker.db.db_sqlalchemy.models import VnfLcmOpOccs
+
+        engine = sqlalchemy.create_engine("sqlite://")
+        self.addCleanup(engine.dispose)
+        model_base.BASE.metadata.create_all(engine, [VnfLcmOpOccs.__table__])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        before = {"vnfdId": "vnf-1"}
+        with orm.Session(engine) as session:
+            for state, asked in ("COMPLETED", before), ("PROCESSING", body):
+                session.add(VnfLcmOpOccs(
+                    id=state, vnf_instance_id="vnf-1", operation_state=state, tenant_id="nfv",
+                    operation="MODIFY_INFO", operation_params=str(asked), error_point=0,
+                    start_time=now, state_entered_time=now, is_automatic_invocation=False,
+                    is_cancel_pending=False,
+                ))
+            self.driver.modify_information_end(
+                context=mock.Mock(session=session), modify_vnf_request=None, vnf_instance=instance
+            )
 
     def test_other_modifications_change_nothing(self) -> None:
         instance = _Instance(site="north")
-        self.modify(instance)
+        self.modify(instance, metadata={"site": "north"})
         self.assertEqual(({"site": "north"}, 0), (instance.vnf_metadata, instance.saved))
+
+    def test_another_package_must_have_what_the_parameters_name(self) -> None:
+        for key in "vnfdId", "vnfPkgId":
+            with self.assertRaisesRegex(MgmtDriverError, "k8s_cluster_installation_param: missing"):
+                self.modify(_Instance(), **{key: "another"})
 
     def test_the_metadata_are_the_request(self) -> None:
         instance = _Instance(**{_KEY: '{"kubernetes_version": "1.37"}'})
