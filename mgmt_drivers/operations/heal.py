@@ -3,7 +3,7 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
@@ -18,6 +18,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
 from mgmt_drivers.cluster.nodes import node_metadata
 from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.cluster.nodes.metadata_phases import RestoreNodeMetadata, SaveNodeMetadata
+from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes
 from mgmt_drivers.cluster.self_healing import heal_history, rails
 from mgmt_drivers.cluster.self_healing.rails import CheckRails
@@ -26,6 +27,7 @@ from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import Refused
+from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import automatic_heal, groups, opening, restore
 from mgmt_drivers.operations.instantiate import make_cluster
 from mgmt_drivers.operations.renew import find_due, renew_due
@@ -158,6 +160,12 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
     node_metadata.forget_replaced(services.store)
 
 
+def _needs_export(node: Node, known: Topology, saved: Mapping[str, NodeMetadata]) -> bool:
+    """Whether a storage server that exports to the nodes may not know the address of a new node."""
+    lost = saved.get(node.vnfc_id)
+    return node in known.nodes and (not lost or lost.address != known.address_of(node))
+
+
 def _join_successors(
     request: LcmRequest, services: Services, vims: Vims, known: Topology
 ) -> None:
@@ -176,14 +184,17 @@ def _join_successors(
         # Control-plane nodes and the storage server need each other's host keys for backups.
         is_told = masters_come or (server_comes and known.backup_server)
         others = operation.connect_to_running(staying) if is_told else []
-        storage = opening.connect_storage(operation, known, masters_come, is_needed=True)
+        saved = node_metadata.load(services.store)
+        # Heat keeps the ports, so that exports stay as they are. A storage server that is dead must
+        # not hold the heal up: while its volumes are in use it cannot be healed itself.
+        is_needed = any(_needs_export(node, known, saved) for node in coming)
+        storage = opening.connect_storage(operation, known, masters_come, is_needed)
         marked = opening.read_markers(operation, known, new)
         members = opening.find_members(operation, known, leader, marked)
         due = find_due(operation, leader, known, coming)
         cluster = Cluster(known, services.store, leader)
         storage = [*dict.fromkeys([*storage, *cluster.storage(new)])]
         masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]
-        saved = node_metadata.load(services.store)
         successors = [host for host in cluster.nodes(new) if host.node.vnfc_id in saved]
         operation.run(
             cluster,

@@ -173,7 +173,7 @@ def connect_storage(
     serves the nodes, and is repeated anyway.
 
     :param masters_change: control-plane nodes, which may save backups there, come or go
-    :param is_needed: new nodes need the exports
+    :param is_needed: new nodes need exports to their addresses
     :raises OperationError: if the server is needed and does not answer
     """
     server, storage = known.backup_server if masters_change else None, known.storage

@@ -6,6 +6,7 @@ from typing import Any
 
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import OperationError
+from mgmt_drivers.inventory import Node
 from mgmt_drivers.operations import scale_in, scale_out
 from mgmt_drivers.testing.simulated_cloud import MASTERS, PARAMS, STORAGE, WORKERS, new_node
 from mgmt_drivers.tests.test_faults import FaultsTestCase
@@ -87,12 +88,41 @@ class ExportsTest(FaultsTestCase):
         scale_out.roll_back_scale_out(self.request(), self.services())
         self.assert_exported(*MASTERS, *WORKERS)
 
+    def replace_and_move(self, target: Node) -> None:
+        moved = {cp: _NEW for cp in target.addresses}
+        self.replaced(dataclasses.replace(target, addresses=moved))
+
     def test_a_healed_node_may_have_another_address(self) -> None:
         self.build()
         target = self.machine(WORKERS[0]).node
         self.heal_start(self.request(target.vnfc_id), self.services())
-        moved = {cp: _NEW for cp in target.addresses}
-        self.replaced(dataclasses.replace(target, addresses=moved))
+        self.replace_and_move(target)
+        self.heal_end(self.request(target.vnfc_id), self.services())
+        self.assert_exported(*MASTERS, WORKERS[1], _NEW)
+
+    def test_a_heal_that_changes_no_export_needs_no_storage_server(self) -> None:
+        """Both were on one compute host; Heat keeps the port, and so the address."""
+        for address in (WORKERS[0], MASTERS[0]):
+            self.build()
+            self.machine(STORAGE).alive = self.machine(address).alive = False
+            target = self.machine(address).node
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            self.replaced(target)
+            self.heal_end(self.request(target.vnfc_id), self.services())
+            self.assert_whole(3, 2)
+
+    def test_a_healed_node_waits_for_its_export(self) -> None:
+        """Also in another heal, after the first one has not let the node join."""
+        self.build()
+        target = self.machine(WORKERS[0]).node
+        self.machine(STORAGE).alive = False
+        for replace in (self.replace_and_move, self.replaced):
+            self.heal_start(self.request(target.vnfc_id), self.services())
+            replace(target)
+            with self.assertRaisesRegex(OperationError, "storageNode .*no answer"):
+                self.heal_end(self.request(target.vnfc_id), self.services())
+            target = self.machine(_NEW).node
+        self.machine(STORAGE).alive = True
         self.heal_end(self.request(target.vnfc_id), self.services())
         self.assert_exported(*MASTERS, WORKERS[1], _NEW)
 

@@ -92,7 +92,7 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
             # One that is gone already was saved by the attempt that removed it.
             node = nodes.get(cluster.topology.name(machine))
             if node:
-                found = node_metadata.of(node)
+                found = node_metadata.of(node, cluster.topology.address_of(machine))
                 wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
         return wanted if wanted != saved else None
 

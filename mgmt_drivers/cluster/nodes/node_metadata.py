@@ -1,7 +1,7 @@
 """Labels and taints of a node, which its successor gets when it is healed."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mgmt_drivers.cluster.cluster_params import NodeGroup
@@ -21,12 +21,13 @@ class NodeMetadata:
     """Labels and taints, but for those that tell where the machine runs and how it is.
 
     Taints are as the API shows them: ``key``, ``effect``, perhaps ``value``. ``node`` is the
-    name of the node that had them.
+    name of the node that had them, and ``address`` its address.
     """
 
     node: str
     labels: Mapping[str, str]
     taints: Sequence[Mapping[str, str]]
+    address: str = ""
 
     def merged_into(self, successor: "NodeMetadata") -> "NodeMetadata":
         """Merge with the metadata of a successor that was lost before it was restored.
@@ -38,7 +39,7 @@ class NodeMetadata:
         has = {(taint["key"], taint["effect"]) for taint in successor.taints}
         more = [taint for taint in self.taints if (taint["key"], taint["effect"]) not in has]
         labels = {**self.labels, **successor.labels}
-        return NodeMetadata(successor.node, labels, [*successor.taints, *more])
+        return replace(successor, labels=labels, taints=[*successor.taints, *more])
 
     def lacking_on(self, node: Mapping[str, Any]) -> "NodeMetadata":
         """The part of it that a Node object lacks; a label that the object has keeps its value."""
@@ -77,7 +78,7 @@ def marking(node: Mapping[str, Any], group: NodeGroup, before: NodeGroup) -> dic
     return patch
 
 
-def of(node: Mapping[str, Any]) -> NodeMetadata:
+def of(node: Mapping[str, Any], address: str = "") -> NodeMetadata:
     """The metadata of a Node object.
 
     :raises MgmtDriverError: when it has what no cluster would accept
@@ -91,6 +92,7 @@ def of(node: Mapping[str, Any]) -> NodeMetadata:
             for taint in node["spec"].get("taints", ())
             if not taint["key"].startswith(OWN_TAINTS)
         ],
+        address=address,
     )
 
 
