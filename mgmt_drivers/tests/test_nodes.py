@@ -374,6 +374,24 @@ class NodesTest(SimulatedClusterTest):
         (saved,) = self.metadata().values()
         self.assertEqual([], list(saved["taints"]))
 
+    def test_a_kubelet_that_starts_again_leaves_no_dead_node(self) -> None:
+        """It registers its node anew, before its machine is deleted; others have nodes, too."""
+        target = self.machine(WORKERS[0])
+        dead = copy.deepcopy(self.world.nodes[target.name])
+        others = copy.deepcopy(dead)
+        others["metadata"]["name"] = "worker-0123456789ab"
+        self.world.nodes["worker-0123456789ab"] = others
+        self.start_heal(WORKERS[0])
+        self.world.nodes[target.name] = dead
+        self.heal_end(self.request(target.node.vnfc_id), self.services())  # Heat kept the machine
+        self.assertIn(target.name, self.world.nodes)
+        self.start_heal(WORKERS[0])
+        self.world.nodes[target.name] = dead
+        self.replaced(target.node)
+        self.heal_end(self.request(target.node.vnfc_id), self.services())
+        self.assertIsNotNone(self.world.nodes.pop("worker-0123456789ab"))
+        self.assert_whole(3, 2)
+
     def test_a_node_that_was_cordoned_before_stays_cordoned(self) -> None:
         cordoned, other = (self.world.nodes[self.machine(worker).name] for worker in WORKERS)
         cordoned["spec"]["unschedulable"] = True

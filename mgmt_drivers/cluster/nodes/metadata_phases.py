@@ -1,7 +1,7 @@
 """Labels and taints: by where a node runs, and of a node that is replaced."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
@@ -111,10 +111,18 @@ class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
         node_metadata.save(cluster.store, change)
 
 
-class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
-    """Give the successors the labels and taints that they lack.
+class _Succession(NamedTuple):
+    """The metadata that successors lack, by node name, and the nodes that they have replaced."""
 
-    Labels that a new node has itself, such as the name of its host, stay.
+    lacking: Mapping[str, NodeMetadata]
+    replaced: Sequence[str]
+
+
+class RestoreNodeMetadata(Change[Cluster, _Succession]):
+    """Give the successors the labels and taints that they lack, and remove the nodes of before.
+
+    Labels that a new node has itself, such as the name of its host, stay. A node that was removed
+    comes back if its kubelet starts again before its machine is deleted.
     """
 
     title = "restore labels and taints"
@@ -123,25 +131,28 @@ class RestoreNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
     def __init__(self, successors: Sequence[Host]) -> None:
         self._successors = successors
 
-    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        """Find the labels and taints that each node lacks, by node name."""
+    def look(self, host: Host, cluster: Cluster) -> _Succession | None:
         nodes = kubectl.list_nodes(host)
         saved = node_metadata.load(cluster.store)
-        names = {new.node.vnfc_id: cluster.name(new) for new in self._successors}
-        lacking = {
-            name: saved[vnfc].lacking_on(nodes[name])
-            for vnfc, name in names.items()
-            if vnfc in saved
+        lost = {
+            cluster.name(new): saved[new.node.vnfc_id]
+            for new in self._successors
+            if new.node.vnfc_id in saved
         }
+        lacking = {name: found.lacking_on(nodes[name]) for name, found in lost.items()}
         lacking = {name: found for name, found in lacking.items() if found.labels or found.taints}
-        return lacking or None
+        own = set(map(cluster.topology.name, cluster.topology.nodes))  # Heat may keep a machine
+        replaced = [found.node for found in lost.values() if found.node in nodes.keys() - own]
+        return _Succession(lacking, replaced) if lacking or replaced else None
 
-    def act(self, host: Host, cluster: Cluster, lacking: Mapping[str, NodeMetadata]) -> None:
-        for name, found in lacking.items():
+    def act(self, host: Host, cluster: Cluster, change: _Succession) -> None:
+        for name, found in change.lacking.items():
             if found.labels:
                 kubectl.label(host, name, found.labels)
             for taint in found.taints:
                 kubectl.taint(host, name, taint)
+        if change.replaced:
+            kubectl.delete(host, "node", *change.replaced)
 
 
 class KeepNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
