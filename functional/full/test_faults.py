@@ -16,7 +16,7 @@ from tools.client.machines import Remote
 START_OF_WORKER = ("choose a control-plane node", "fails", "describe-machine /var")
 START = (
     ("check the etcd quorum", "cut", "endpoint status"),
-    ("save labels and taints", "fails", "kubectl .* get nodes"),
+    ("save labels and taints", "fails", "kubectl .* get configmap/"),
     ("drain nodes", "cut", "kubectl .* drain"),
     ("configure the load balancer", "fails", "haproxy -c"),
     ("remove etcd members", "fails", "snapshot save"),

@@ -3,7 +3,7 @@
 Without targets all machines are replaced, and become a new cluster.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
@@ -15,19 +15,20 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
     ReleaseVirtualIp,
 )
-from mgmt_drivers.cluster.nodes import node_metadata
+from mgmt_drivers.cluster.nodes import lost_nodes, node_metadata
 from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.cluster.nodes.metadata_phases import RestoreNodeMetadata, SaveNodeMetadata
-from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes
 from mgmt_drivers.cluster.self_healing import heal_history, rails
 from mgmt_drivers.cluster.self_healing.rails import CheckRails
 from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVolumes, RemoveVolumes
 from mgmt_drivers.cluster.topology import Topology
+from mgmt_drivers.engine.operation import Operation
 from mgmt_drivers.engine.phase import on
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import Refused
 from mgmt_drivers.inventory import Node
+from mgmt_drivers.machine.host import Host
 from mgmt_drivers.operations import automatic_heal, groups, opening, restore
 from mgmt_drivers.operations.instantiate import make_cluster
 from mgmt_drivers.operations.renew import find_due, renew_due
@@ -122,8 +123,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             cluster,
             on(if_storage, CheckVolumes()),
             groups.show_last_backup(cluster),
-            on([leader], SaveNodeMetadata()),
-            on(if_nodes, UncordonNodes(), DrainNodes()),
+            on(if_nodes, SaveNodeMetadata(), UncordonNodes(), DrainNodes()),
             # Without its member of etcd, the apiserver of a node that still runs serves nobody.
             on(going, ReleaseVirtualIp()),
             on(masters, ConfigureLoadBalancer()),
@@ -156,14 +156,22 @@ def heal_end(request: LcmRequest, services: Services, vims: Vims) -> None:
         return
     backup, _ = restore.of_heal(request, known.params, services.store)
     make_cluster(request, services, vims, known, backup)
-    node_metadata.save(services.store, {})
     node_metadata.forget_replaced(services.store)
 
 
-def _needs_export(node: Node, known: Topology, saved: Mapping[str, NodeMetadata]) -> bool:
-    """Whether a storage server that exports to the nodes may not know the address of a new node."""
-    lost = saved.get(node.vnfc_id)
-    return node in known.nodes and (not lost or lost.address != known.address_of(node))
+def _need_exports(
+    operation: Operation, known: Topology, leader: Host, joining: Sequence[Node]
+) -> bool:
+    """Whether the storage server may not export to the address of a node that joins.
+
+    Heat keeps the ports, so that exports stay as they are. A storage server that is dead must not
+    hold the heal up: while its volumes are in use it cannot be healed itself.
+    """
+    if not (joining and known.storage and known.storage.params.exports_to_nodes):
+        return False
+    lost = operation.ask(opening.GATHER, leader, lost_nodes.load)
+    exported = {vnfc: found.address for vnfc, found in lost.items()}
+    return any(exported.get(node.vnfc_id) != known.address_of(node) for node in joining)
 
 
 def _join_successors(
@@ -184,18 +192,16 @@ def _join_successors(
         # Control-plane nodes and the storage server need each other's host keys for backups.
         is_told = masters_come or (server_comes and known.backup_server)
         others = operation.connect_to_running(staying) if is_told else []
-        saved = node_metadata.load(services.store)
-        # Heat keeps the ports, so that exports stay as they are. A storage server that is dead must
-        # not hold the heal up: while its volumes are in use it cannot be healed itself.
-        is_needed = any(_needs_export(node, known, saved) for node in coming)
-        storage = opening.connect_storage(operation, known, masters_come, is_needed)
         marked = opening.read_markers(operation, known, new)
         members = opening.find_members(operation, known, leader, marked)
+        joining = [h.node for h in new if h.node in known.nodes and h not in members]
+        is_needed = _need_exports(operation, known, leader, joining)
+        storage = opening.connect_storage(operation, known, masters_come, is_needed)
         due = find_due(operation, leader, known, coming)
         cluster = Cluster(known, services.store, leader)
         storage = [*dict.fromkeys([*storage, *cluster.storage(new)])]
         masters, connected = cluster.masters(new), [*dict.fromkeys([leader, *others])]
-        successors = [host for host in cluster.nodes(new) if host.node.vnfc_id in saved]
+        successors = cluster.nodes(new)
         operation.run(
             cluster,
             on([leader], UncordonNodes(), ForgetBackup()),
@@ -214,6 +220,5 @@ def _join_successors(
         )
     if masters_come:
         opening.move_helm(known, known.control_plane, vims)
-    node_metadata.forget(services.store, request.targets)
     if request.is_automatic:
         heal_history.note_end(services.store, request.targets, services.clock.time())

@@ -15,6 +15,7 @@ from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     VerifyVirtualIp,
 )
 from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
+from mgmt_drivers.cluster.nodes.metadata_phases import ForgetNodeMetadata
 from mgmt_drivers.cluster.storage.nfs_phases import ExportVolumes
 from mgmt_drivers.engine.operation import RUNNING_LIMIT
 from mgmt_drivers.engine.phase import on
@@ -64,6 +65,7 @@ def scale_in(request: LcmRequest, services: Services, vims: Vims) -> None:
             on(going, ReleaseVirtualIp()),
             on(masters, ConfigureLoadBalancer()),
             *groups.leave(cluster, going),
+            on([leader], ForgetNodeMetadata()),
             on(storage, ExportVolumes()),
             *groups.prepare_backups(cluster, masters, storage),
             on(masters, VerifyControlPlane()),

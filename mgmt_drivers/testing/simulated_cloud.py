@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import io
+import json
 import logging
 import shutil
 import tarfile
@@ -269,7 +270,8 @@ class SimulatedCloud:
 
     def metadata(self) -> dict[str, Any]:
         """The saved metadata of nodes that were lost, by VNFC."""
-        saved: dict[str, Any] = self.store.load("node_metadata", {})
+        kept = self.world.objects.get("configmap/tacker-mgmt-drivers-lost-nodes")
+        saved: dict[str, Any] = json.loads(kept["data"]["nodes"]) if kept else {}
         return saved
 
     def machine(self, address: str) -> Machine:

@@ -86,6 +86,8 @@ class KubectlPrograms(Programs):
             return Result(0, "object configured\n")
         if "--filename" in rest:
             return self._of_manifest(verb, stdin)
+        if verb == "get" and "/" in rest[0]:
+            return self._named([word for word in rest if "/" in word])
         done: Result = getattr(self, f"_kubectl_{verb}")(rest)
         return done
 
@@ -219,6 +221,15 @@ class KubectlPrograms(Programs):
             return Result(0, json.dumps({"items": world.claims}))
         return Result(0, json.dumps({"items": self._pods(words)}))
 
+    def _named(self, names: list[str]) -> Result:
+        """Nodes and ConfigMaps by kind and name, such as ``node/n``, as far as there are any."""
+        world, nodes = self.world, {f"node/{name}": name for name in self.world.nodes}
+        found = [world.shown(nodes[n]) if n in nodes else world.objects.get(n) for n in names]
+        items = list(filter(None, found))
+        if len(names) == 1:  # kubectl makes no list then
+            return Result(0, json.dumps(items[0]) if items else "")
+        return Result(0, json.dumps({"items": items}) if items else "")
+
     def _pods(self, words: list[str]) -> list[dict[str, Any]]:
         if "--all-namespaces" in words:
             _, _, node = words[-3].rpartition("=")
@@ -300,6 +311,9 @@ class KubectlPrograms(Programs):
             kinds.get(words[0], {}).pop(name, None)
             self.world.objects.pop(f"{words[0]}/{name}", None)
             self.world.held.pop(f"{words[0]}/{name}", None)
+        for word in words:  # of which each may name its kind
+            self.world.objects.pop(word, None)
+            self.world.nodes.pop(word.removeprefix("node/"), None)
         if words[0] == "serviceaccount" and words[1] in self.world.accounts:
             self.world.accounts.clear()
             self.world.revoked += 1

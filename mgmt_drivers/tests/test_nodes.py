@@ -1,6 +1,7 @@
 """Scaling and healing of a simulated cluster: what is done, and what is refused."""
 
 import copy
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -373,6 +374,42 @@ class NodesTest(SimulatedClusterTest):
         self.start_heal(WORKERS[0])
         (saved,) = self.metadata().values()
         self.assertEqual([], list(saved["taints"]))
+
+    def test_a_machine_that_comes_later_is_no_successor(self) -> None:
+        """A heal was given up; through the v2 API a later machine gets the same VNFC's id."""
+        workers = [self.machine(address).node for address in WORKERS]
+        self.start_heal(*WORKERS)
+        for node in workers:
+            self.replaced(node)
+        scale_in.scale_in(self.request(workers[0].vnfc_id), self.services(), self.vims)
+        self.assertEqual([workers[1].vnfc_id], [*self.metadata()])
+        scale_in.scale_in(self.request(workers[1].vnfc_id), self.services(), self.vims)
+        self.assertEqual({}, self.world.objects)
+
+    def test_only_what_has_been_restored_is_forgotten(self) -> None:
+        workers = [self.machine(address).node for address in WORKERS]
+        self.start_heal(*WORKERS)
+        for node in workers:
+            self.replaced(node)
+            self.heal_end(self.request(node.vnfc_id), self.services())
+            left = workers[1:] if node is workers[0] else []
+            self.assertEqual([node.vnfc_id for node in left], [*self.metadata()])
+        self.assert_whole(3, 2)
+
+    def test_kept_metadata_that_somebody_has_changed(self) -> None:
+        self.start_heal(WORKERS[0])
+        kept = self.world.objects["configmap/tacker-mgmt-drivers-lost-nodes"]["data"]
+        whole = json.loads(kept["nodes"])
+        (lost,) = whole.values()
+        for text, words in (
+            ("{", "is damaged. Delete it, then retry"),
+            ("[]", "is damaged"),
+            (json.dumps({"w": {"node": "n"}}), "is damaged"),
+            (json.dumps({"w": {**lost, "node": "--all"}}), "'--all', which is not a node's name"),
+            (json.dumps({"w": {**lost, "labels": {"-x": ""}}}), "not the key of a label"),
+        ):
+            kept["nodes"] = text
+            self.refused(words, WORKERS[1])
 
     def test_a_kubelet_that_starts_again_leaves_no_dead_node(self) -> None:
         """It registers its node anew, before its machine is deleted; others have nodes, too."""

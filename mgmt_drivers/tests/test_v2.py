@@ -341,11 +341,26 @@ class HooksTest(HookCaller):
         self.call(kubernetes_v2.heal_start, asked)
         self.assertNotIn(target.name, self.world.nodes)
         self.replaced(target.node)
-        call = self.call(kubernetes_v2.heal_end, asked)
+        self.call(kubernetes_v2.heal_end, asked)
         self.assert_whole(3, 2)
         labels = self.world.nodes[self.machine(WORKERS[0]).name]["metadata"]["labels"]
         self.assertEqual("r7", labels["rack"])
-        self.assertEqual({}, call.store.load("node_metadata", {}))
+        self.assertEqual({}, self.metadata())
+
+    def test_labels_outlive_a_heal_that_was_ended_by_fail(self) -> None:
+        """Tacker has lost all that the drivers gave it, as after the death of the conductor."""
+        worker = self.machine(WORKERS[0])
+        self.world.nodes[worker.name]["metadata"]["labels"]["rack"] = "r7"
+        before = self.metadata_of_instance
+        for _ in range(2):
+            self.memory, self.metadata_of_instance = {}, before
+            target = self.machine(WORKERS[0]).node
+            asked = {"vnfcInstanceId": [f"info-resource-{target.server_id}"]}
+            self.call(kubernetes_v2.heal_start, asked)
+            self.replaced(target)
+        self.call(kubernetes_v2.heal_end, asked)
+        labels = self.world.nodes[self.machine(WORKERS[0]).name]["metadata"]["labels"]
+        self.assertEqual("r7", labels["rack"])
 
     def test_a_vnfc_that_is_not_there_is_refused(self) -> None:
         known = f"info-resource-{self.machine(WORKERS[0]).node.server_id}"

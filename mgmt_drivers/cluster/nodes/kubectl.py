@@ -111,9 +111,12 @@ def wait_for(host: Host, condition: str, manifest: str) -> None:
 
 
 def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> bool:
-    """Delete objects; one that is gone is fine. Returns whether there were any."""
+    """Delete objects; one that is gone is fine. Returns whether there were any.
+
+    :param kind: the kind of all names, or the first of names that have their kind: ``node/n``
+    """
     where = ("--namespace", namespace) if namespace else ()
-    limit = _LIMIT * len(names)
+    limit = _LIMIT * max(1, len(names))
     return bool(_run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit))
 
 

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.cluster_params import KubernetesParams
-from mgmt_drivers.cluster.nodes import kubectl, node_metadata
+from mgmt_drivers.cluster.nodes import kubectl, lost_nodes, node_metadata
+from mgmt_drivers.cluster.nodes.lost_nodes import Lost
 from mgmt_drivers.cluster.nodes.node_metadata import NodeMetadata
 from mgmt_drivers.cluster.topology import group_of
 from mgmt_drivers.engine.phase import DEPENDS, Change, Prediction
-from mgmt_drivers.engine.trace import CHANGED, UNCHANGED
+from mgmt_drivers.engine.trace import CHANGED
 from mgmt_drivers.errors import InventoryError
 from mgmt_drivers.machine.host import Host
 
@@ -79,47 +80,39 @@ class MarkNodes(Change[Cluster, Mapping[str, Mapping[str, Any]]]):
             kubectl.patch(host, "node", name, patch=patch)
 
 
-class SaveNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
+class SaveNodeMetadata(Change[Cluster, Lost]):
     """Save labels and taints of the nodes that leave, for their successors."""
 
     title = "save labels and taints"
 
-    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        nodes = kubectl.list_nodes(host)
-        saved = node_metadata.load(cluster.store)
+    def look(self, host: Host, cluster: Cluster) -> Lost | None:
+        leaving = {cluster.topology.name(machine): machine for machine in cluster.leaving}
+        nodes, saved = lost_nodes.read(host, leaving)
         wanted = dict(saved)
-        for machine in cluster.leaving:
+        for name, node in nodes.items():
             # One that is gone already was saved by the attempt that removed it.
-            node = nodes.get(cluster.topology.name(machine))
-            if node:
-                found = node_metadata.of(node, cluster.topology.address_of(machine))
-                wanted[machine.vnfc_id] = saved.get(machine.vnfc_id, found).merged_into(found)
+            vnfc, address = leaving[name].vnfc_id, cluster.topology.address_of(leaving[name])
+            found = node_metadata.of(node, address)
+            wanted[vnfc] = saved.get(vnfc, found).merged_into(found)
         return wanted if wanted != saved else None
 
-    def describe(self, change: Mapping[str, NodeMetadata]) -> str:
+    def describe(self, change: Lost) -> str:
         return ", ".join(metadata.node for metadata in change.values())
 
-    def predict(self, host: Host, cluster: Cluster) -> Prediction:
-        """Save in the dry run's store, too, where the rest of the operation looks."""
-        found = self.look(host, cluster)
-        if found is None:
-            return Prediction(UNCHANGED)
-        node_metadata.save(cluster.store, found)
-        return Prediction(CHANGED, self.describe(found))
-
-    def act(self, host: Host, cluster: Cluster, change: Mapping[str, NodeMetadata]) -> None:
-        node_metadata.save(cluster.store, change)
+    def act(self, host: Host, cluster: Cluster, change: Lost) -> None:
+        lost_nodes.save(host, change)
 
 
 class _Succession(NamedTuple):
-    """The metadata that successors lack, by node name, and the nodes that they have replaced."""
+    """The metadata that nodes lack, by name, the nodes that they replace, and what is kept on."""
 
     lacking: Mapping[str, NodeMetadata]
     replaced: Sequence[str]
+    rest: Lost
 
 
 class RestoreNodeMetadata(Change[Cluster, _Succession]):
-    """Give the successors the labels and taints that they lack, and remove the nodes of before.
+    """Give the successors the labels and taints that they lack, and forget the nodes of before.
 
     Labels that a new node has itself, such as the name of its host, stay. A node that was removed
     comes back if its kubelet starts again before its machine is deleted.
@@ -132,18 +125,16 @@ class RestoreNodeMetadata(Change[Cluster, _Succession]):
         self._successors = successors
 
     def look(self, host: Host, cluster: Cluster) -> _Succession | None:
-        nodes = kubectl.list_nodes(host)
-        saved = node_metadata.load(cluster.store)
-        lost = {
-            cluster.name(new): saved[new.node.vnfc_id]
-            for new in self._successors
-            if new.node.vnfc_id in saved
-        }
+        names = {new.node.vnfc_id: cluster.name(new) for new in self._successors}
+        nodes, saved = lost_nodes.read(host, names.values())
+        lost = {names[vnfc]: found for vnfc, found in saved.items() if vnfc in names}
+        if not lost:
+            return None
         lacking = {name: found.lacking_on(nodes[name]) for name, found in lost.items()}
-        lacking = {name: found for name, found in lacking.items() if found.labels or found.taints}
         own = set(map(cluster.topology.name, cluster.topology.nodes))  # Heat may keep a machine
-        replaced = [found.node for found in lost.values() if found.node in nodes.keys() - own]
-        return _Succession(lacking, replaced) if lacking or replaced else None
+        replaced = [found.node for found in lost.values() if found.node not in own]
+        rest = {vnfc: found for vnfc, found in saved.items() if vnfc not in names}
+        return _Succession(lacking, replaced, rest)
 
     def act(self, host: Host, cluster: Cluster, change: _Succession) -> None:
         for name, found in change.lacking.items():
@@ -151,23 +142,38 @@ class RestoreNodeMetadata(Change[Cluster, _Succession]):
                 kubectl.label(host, name, found.labels)
             for taint in found.taints:
                 kubectl.taint(host, name, taint)
-        if change.replaced:
-            kubectl.delete(host, "node", *change.replaced)
+        lost_nodes.forget(host, change.rest, change.replaced)
 
 
-class KeepNodeMetadata(Change[Cluster, Mapping[str, NodeMetadata]]):
+class ForgetNodeMetadata(Change[Cluster, Lost]):
+    """Forget what a heal that was given up has saved of the machines that leave.
+
+    Through the v2 API another machine gets the VNFC's id later, which is no successor.
+    """
+
+    title = "forget labels and taints"
+
+    def look(self, host: Host, cluster: Cluster) -> Lost | None:
+        gone = {machine.vnfc_id for machine in cluster.leaving}
+        saved = lost_nodes.load(host)
+        rest = {vnfc: found for vnfc, found in saved.items() if vnfc not in gone}
+        return rest if rest != saved else None
+
+    def act(self, host: Host, cluster: Cluster, rest: Lost) -> None:
+        lost_nodes.forget(host, rest)
+
+
+class KeepNodeMetadata(Change[Cluster, Lost]):
     """Keep labels and taints of the old nodes, for the machines that came in their place."""
 
     title = "keep labels and taints of the old nodes"
 
-    def look(self, host: Host, cluster: Cluster) -> Mapping[str, NodeMetadata] | None:
-        nodes = kubectl.list_nodes(host)
-        saved = node_metadata.load(cluster.store)
+    def look(self, host: Host, cluster: Cluster) -> Lost | None:
         own = set(map(cluster.topology.name, cluster.topology.nodes))
-        old = node_metadata.replaced(cluster.store).items()
-        found = {v: node_metadata.of(nodes[n]) for n, v in old if n in nodes.keys() - own}
-        wanted = {**saved, **found}
+        old = node_metadata.replaced(cluster.store)
+        nodes, saved = lost_nodes.read(host, [name for name in old if name not in own])
+        wanted = {**saved, **{old[name]: node_metadata.of(node) for name, node in nodes.items()}}
         return wanted if wanted != saved else None
 
-    def act(self, host: Host, cluster: Cluster, change: Mapping[str, NodeMetadata]) -> None:
-        node_metadata.save(cluster.store, change)
+    def act(self, host: Host, cluster: Cluster, change: Lost) -> None:
+        lost_nodes.save(host, change)

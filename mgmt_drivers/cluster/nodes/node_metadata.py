@@ -1,7 +1,7 @@
 """Labels and taints of a node, which its successor gets when it is healed."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mgmt_drivers.cluster.cluster_params import NodeGroup
@@ -12,7 +12,6 @@ from mgmt_drivers.machine import answers
 
 # The last is Kubernetes' well-known one ("Well-Known Labels, Annotations and Taints").
 _HOST, *_ZONES = PLACEMENT
-_KEY = "node_metadata"
 _REPLACED = "replaced_nodes"
 
 
@@ -85,7 +84,7 @@ def of(node: Mapping[str, Any], address: str = "") -> NodeMetadata:
     """
     labels = node["metadata"].get("labels", {})
     return NodeMetadata(
-        node=node["metadata"]["name"],
+        node=answers.checked(node["metadata"]["name"], answers.NODE, "a node's name"),
         labels={_key(k): _value(v) for k, v in labels.items() if k not in (_HOST, *_ZONES)},
         taints=[
             _taint(taint)
@@ -110,20 +109,6 @@ def _key(text: object) -> str:
 
 def _value(text: object) -> str:
     return answers.checked(text, answers.LABEL_VALUE, "the value of a label or taint")
-
-
-def load(store: Store) -> dict[str, NodeMetadata]:
-    """Load the metadata of nodes that were lost, by VNFC."""
-    saved = store.load(_KEY, {})
-    return {vnfc: NodeMetadata(**metadata) for vnfc, metadata in saved.items()}
-
-
-def forget(store: Store, vnfcs: Collection[str]) -> None:
-    save(store, {vnfc: found for vnfc, found in load(store).items() if vnfc not in vnfcs})
-
-
-def save(store: Store, metadata: Mapping[str, NodeMetadata]) -> None:
-    store.save(_KEY, {vnfc: asdict(metadata) for vnfc, metadata in metadata.items()})
 
 
 def save_replaced(store: Store, nodes: Mapping[str, str]) -> None:
