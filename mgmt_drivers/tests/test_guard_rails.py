@@ -209,7 +209,7 @@ class GuardRailsTest(SimulatedClusterTest):
         self.refused("half-done operation", "the cluster has v1.19.16, v1.20.2", WORKERS[0])
 
     def test_an_upgrade_that_tacker_does_not_know_of(self) -> None:
-        """It has passed all nodes, and failed then."""
+        """The upgrade has passed all nodes, and failed then."""
         self.kill(WORKERS[0])
         self.world.have("v1.22.1")
         self.refused("half-done operation", "v1.22.1, .*names no upgrade: send a", WORKERS[0])

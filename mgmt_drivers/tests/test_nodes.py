@@ -412,7 +412,7 @@ class NodesTest(SimulatedClusterTest):
             self.refused(words, WORKERS[1])
 
     def test_a_kubelet_that_starts_again_leaves_no_dead_node(self) -> None:
-        """It registers its node anew, before its machine is deleted; others have nodes, too."""
+        """A kubelet registers its node anew before its machine is deleted; others have nodes."""
         target = self.machine(WORKERS[0])
         dead = copy.deepcopy(self.world.nodes[target.name])
         others = copy.deepcopy(dead)

@@ -621,7 +621,7 @@ class UpgradeHooksTest(HookCaller):
             self.assertEqual({**wanted, "kubernetes_version": "1.37.2"}, kept)
 
     def test_a_rollback_knows_the_upgrade_of_the_new_package(self) -> None:
-        """It has the old package, without files that the upgrade may need, and Tacker's memory."""
+        """A rollback has the old package, which lacks files of the upgrade, and Tacker's memory."""
         before, path = dict(self.metadata_of_instance), self.package / DEFAULT_FILE
         for key in ("key.asc", "new.asc"):
             repository = {"url": "http://new/apt/", "key_path": key}
