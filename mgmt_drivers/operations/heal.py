@@ -4,12 +4,11 @@ Without targets all machines are replaced, and become a new cluster.
 """
 
 from collections.abc import Collection, Sequence
-from contextlib import nullcontext
 
 from mgmt_drivers.cluster.addons.addon_phases import ApplyAddons
 from mgmt_drivers.cluster.backup.backup_phases import ForgetBackup
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.etcd.etcd_phases import CheckQuorum, RemoveEtcdMembers
+from mgmt_drivers.cluster.etcd.etcd_phases import RemoveEtcdMembers
 from mgmt_drivers.cluster.kubeadm import kubeadm
 from mgmt_drivers.cluster.load_balancer.load_balancer_phases import (
     ConfigureLoadBalancer,
@@ -19,8 +18,7 @@ from mgmt_drivers.cluster.nodes import lost_nodes, node_metadata
 from mgmt_drivers.cluster.nodes.drain_nodes import DrainNodes, UncordonNodes
 from mgmt_drivers.cluster.nodes.metadata_phases import RestoreNodeMetadata, SaveNodeMetadata
 from mgmt_drivers.cluster.nodes.remove_nodes import RemoveNodes
-from mgmt_drivers.cluster.self_healing import heal_history, rails
-from mgmt_drivers.cluster.self_healing.rails import CheckRails
+from mgmt_drivers.cluster.self_healing import heal_history
 from mgmt_drivers.cluster.storage.volume_phases import CheckVolumes, RegisterVolumes, RemoveVolumes
 from mgmt_drivers.cluster.topology import Topology
 from mgmt_drivers.engine.operation import Operation
@@ -36,14 +34,6 @@ from mgmt_drivers.operations.targets import targets_of, without_unmanaged
 from mgmt_drivers.operations.terminate import check_unlocked
 from mgmt_drivers.request import LcmRequest
 from mgmt_drivers.vim import Vims
-
-_REFUSED = "the control-plane node cannot be healed now, nothing was changed"
-_WAY_OUT = (
-    "If those nodes are lost for good, heal the whole VNF (a request without vnfcInstanceId) with "
-    "restore_from: without restore_from all objects and workloads of the cluster are deleted"
-)
-
-_NAMELESS = "An automatic heal names no upgrade: send a heal that does"
 
 
 def heal_start(request: LcmRequest, services: Services, vims: Vims) -> None:
@@ -81,26 +71,18 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
     targets = targets_of(request, known)
     leaving = [node for node in targets if node in known.nodes]
     staying = [node for node in known.control_plane if node not in leaving]
-    # A retry of a heal that has passed the rails is not checked again. If the conductor died, the
-    # note of that is lost; but Tacker learns a server of Heat's only at the end of a heal.
-    servers = {vnfc.server_id for vnfc in request.vnfcs}
-    old = [node for node in targets if node.server_id in servers]
-    has_passed = heal_history.has_passed(services.store) or not old
-    guarded = request.is_automatic and not has_passed
-    if guarded:
-        automatic_heal.check_before(request, services, known, targets)
+    guard = automatic_heal.Guard(request, services, known, targets)
+    guard.check_before(services.clock.time())
     if not staying:
         raise Refused(
-            "no control-plane node of the cluster would be left. Heal the whole VNF (a request "
-            "without vnfcInstanceId) with restore_from: without restore_from all objects and "
-            "workloads of the cluster are deleted"
+            f"no control-plane node of the cluster would be left: {automatic_heal.WHOLE_HEAL}"
         )
     lost = [node for node in leaving if known.is_control_plane(node)]
     with opening.open_operation(request, services, known) as operation:
         # If no apiserver is ready, etcd can still explain why no control-plane node may be removed.
         fallback = [kubeadm.check_member] if lost else []
-        reached = automatic_heal.reach(operation, known, targets) if guarded else []
-        with rails.holding(targets) if guarded else nullcontext():
+        guard.reach(operation)
+        with guard.look():
             leader = opening.choose_leader(operation, known, leaving, fallback)
         masters = operation.connect_to_running(staying) if lost else []
         going = operation.connect_to_running(lost)
@@ -108,15 +90,12 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
         if_masters = [leader] if lost else []
         if_nodes = [leader] if leaving else []
         if_storage = [leader] if len(leaving) < len(targets) else []
-        refused = rails.held("quorum", lost) if guarded else _REFUSED
-        way_out = f"{_WAY_OUT}. {rails.NEXT}" if guarded else _WAY_OUT
         operation.run(
             cluster,
-            on(if_masters, CheckQuorum(refused, way_out)),
-            on([leader] if guarded else [], CheckRails(targets, old, reached)),
+            on(if_masters, guard.check_quorum(lost)),
+            on([leader], *guard.check_machines()),
         )
-        half_done = rails.holding(targets, rails.HALF_DONE, _NAMELESS)
-        with half_done if guarded else nullcontext():
+        with guard.look_at_release():
             # The heal's end asks the same, when the machines are gone.
             opening.read_upgraded(operation, known, leader)
         operation.run(
@@ -131,8 +110,7 @@ def _remove_targets(request: LcmRequest, services: Services) -> None:
             on(if_nodes, RemoveNodes()),
             on(if_storage, RemoveVolumes()),
         )
-    if guarded:
-        heal_history.note_passed(services.store)
+    guard.note_passed()
 
 
 def check_replaced(request: LcmRequest, services: Services, vnfcs: Collection[str]) -> None:

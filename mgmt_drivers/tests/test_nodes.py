@@ -294,7 +294,7 @@ class NodesTest(SimulatedClusterTest):
         self.assertGreater(clock.now, 1490)
 
     def test_a_cluster_is_never_without_a_master(self) -> None:
-        self.refused("no control-plane node of the cluster would be left. Heal the wh", *MASTERS)
+        self.refused("no control-plane node of the cluster would be left: heal the wh", *MASTERS)
 
     def test_no_quorum_no_heal(self) -> None:
         for address in MASTERS[:2]:
