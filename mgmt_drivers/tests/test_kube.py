@@ -461,6 +461,7 @@ class LoadBalancerTest(unittest.TestCase):
         others = ["192.0.2.11", "192.0.2.13"]
         text = keepalived.render(VIP, "192.0.2.12", "eth1", others, rank=1)
         for line in ("nopreempt", "interface eth1", "priority 199", "advert_int 1\n", f"{VIP}/32",
+                     "    max_auto_priority 20\n}",
                      "garp_master_refresh 5\n", "unicast_src_ip 192.0.2.12",
                      "        192.0.2.13\n"):
             self.assertIn(line, text)

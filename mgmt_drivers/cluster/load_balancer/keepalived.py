@@ -24,7 +24,8 @@ def render(
     Another node takes over after three missed intervals. An interval is a second, since a holder on
     a busy machine may be silent for two seconds. A node that takes over from a live holder gives
     the virtual IP back immediately, and a client that has connected to the node in between waits
-    until its own time limit; Tacker has none.
+    until its own time limit; Tacker has none. keepalived that ran a second late takes
+    real-time priority, one step more each time, if the machine permits it (``max_auto_priority``).
 
     A node that is cut off gives the virtual IP up after some 20 seconds (``check-holder.sh``);
     until then, or until the partition ends, two nodes hold it. The holder announces its hardware
@@ -48,6 +49,7 @@ global_defs {{
     enable_script_security
     script_user nobody
     vrrp_check_unicast_src
+    max_auto_priority 20
 }}
 
 vrrp_script haproxy {{
