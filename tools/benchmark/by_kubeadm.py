@@ -1,6 +1,6 @@
 """A cluster by kubeadm's guides: machines, packages and images as of a VNF, and commands by hand.
 
-It ends as an instantiation and an upgrade do, with all nodes ready. It has no load balancer, no
+Each step ends as an operation does, with all nodes ready. The cluster has no load balancer, no
 checks, and nothing else that a VNF has besides.
 """
 
@@ -65,19 +65,30 @@ def machines(connection: Connection, registry: str) -> Iterator["Cluster"]:
         resources |= stacks.server(f"node-{number}", image, [_API_PORT], flavor=flavor)
     with stacks.stack(connection, resources) as stack_id:
         names = [f"node-{number}" for number in range(len(flavors))]
-        servers = [stacks.physical_id(connection, stack_id, name) for name in names]
         remotes = [
             Remote(stacks.address(connection, stack_id, f"{name}_port")) for name in names
         ]
+
+        def servers() -> list[str]:
+            return [stacks.physical_id(connection, stack_id, name) for name in names]
+
+        def replace(remote: Remote) -> None:
+            stacks.replace(connection, stack_id, names[remotes.index(remote)])
+
         count = _FLAVORS["k8s.master"]
-        yield Cluster(servers, remotes[:count], remotes[count:], registry)
+        yield Cluster(servers, replace, remotes[:count], remotes[count:], registry)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Machines that become a cluster; the first master runs what the cluster needs once."""
+    """Machines that become a cluster; the first master runs what the cluster needs once.
 
-    servers: Sequence[str]
+    ``servers``: gives the ids of the machines' servers. ``replace``: makes the server of a machine
+    anew, with the same address.
+    """
+
+    servers: Callable[[], Sequence[str]]
+    replace: Callable[[Remote], None]
     masters: Sequence[Remote]
     workers: Sequence[Remote]
     registry: str
@@ -112,13 +123,34 @@ class Cluster:
             release = release or remote.run("kubeadm version -o short").strip()
             what = f"apply --yes {release}" if remote is first else "node"
             remote.run(f"sudo kubeadm upgrade {what} {_IGNORED}")
-            first.run(f"{_KUBECTL} drain {name} --ignore-daemonsets --delete-emptydir-data")
+            self._drain(name)
             remote.run(self._install(KUBERNETES_PACKAGES="'kubelet kubectl'"))
             remote.run("sudo systemctl daemon-reload && sudo systemctl restart kubelet")
             # A kubelet of another series starts the static pods anew, the API's among them.
             first.run(_AWAIT_UPGRADED.format(name=name, release=release))
             first.run(f"{_KUBECTL} uncordon {name}")
         self._await_nodes()
+
+    def heal(self, remote: Remote) -> None:
+        """Replace a machine other than the first one by a fresh one of the configured series."""
+        first = self.masters[0]
+        name = remote.run("hostname").strip()
+        self._drain(name)
+        remote.run("sudo kubeadm reset --force")  # removes the member of etcd, too
+        first.run(f"{_KUBECTL} delete node {name}")
+        self.replace(remote)
+        self._prepare(remote)
+        token = first.run("sudo kubeadm token create").strip()
+        if remote in self.masters:
+            told = first.run("sudo kubeadm init phase upload-certs --upload-certs")
+            self._join(remote, token, controlPlane={"certificateKey": told.split()[-1]})
+        else:
+            self._join(remote, token)
+        self._await_nodes()
+
+    def _drain(self, name: str) -> None:
+        drain = f"{_KUBECTL} drain {name} --ignore-daemonsets --delete-emptydir-data"
+        self.masters[0].run(drain)
 
     def _prepare(self, remote: Remote) -> None:
         remote.await_login()

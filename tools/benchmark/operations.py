@@ -100,8 +100,14 @@ _ON_CLUSTER: dict[str, Callable[[Site], Act]] = {
 }
 _NEED_A_NEW_CLUSTER = {INSTANTIATE, UPGRADE, TERMINATE}
 OPERATIONS = (INSTANTIATE, *_ON_CLUSTER, TERMINATE)
-_BY_KUBEADM = {name: f"kubeadm-{name}" for name in (INSTANTIATE, UPGRADE)}
-_ROWS = (*OPERATIONS, *_BY_KUBEADM.values())
+# The same by kubeadm alone, in this order, and the names of their rows.
+_BY_KUBEADM: dict[str, tuple[str, Callable[[by_kubeadm.Cluster], None]]] = {
+    INSTANTIATE: ("kubeadm-instantiate", by_kubeadm.Cluster.make),
+    UPGRADE: ("kubeadm-upgrade", by_kubeadm.Cluster.upgrade),
+    "heal-worker": ("kubeadm-heal-worker", lambda cluster: cluster.heal(cluster.workers[-1])),
+    "heal-leader": ("kubeadm-heal-master", lambda cluster: cluster.heal(cluster.masters[-1])),
+}
+_ROWS = (*OPERATIONS, *(row for row, _ in _BY_KUBEADM.values()))
 _DEFAULT = [name for name in OPERATIONS if "dead" not in name and "masters" not in name]
 
 
@@ -114,7 +120,7 @@ def add_options(parser: command.Parser) -> None:
     parser.add_argument(
         "--kubeadm", action="store_true",
         help="instead make a cluster by kubeadm's guides, without Tacker, on machines of the same "
-        "image, and upgrade the cluster if an upgrade is chosen",
+        f"image; of the chosen operations it has {', '.join(_BY_KUBEADM)}",
     )
     parser.add_argument(
         "--repeat", type=whole(0), default=3, metavar="N",
@@ -251,17 +257,19 @@ class Measurement:
 
     def _round_by_hand(self, registry: str, chosen: Collection[str]) -> None:
         with self._removing("machines of kubeadm") as cleanup:
-            with self._probing(_BY_KUBEADM[INSTANTIATE]) as probe:
+            row, make = _BY_KUBEADM[INSTANTIATE]
+            with self._probing(row) as probe:
                 cluster = cleanup.enter_context(by_kubeadm.machines(self._connection, registry))
-                cluster.make()
-            self._keep(probe.result(_BY_KUBEADM[INSTANTIATE], cluster.servers))
-            if UPGRADE in chosen:
-                name = _BY_KUBEADM[UPGRADE]
-                with self._probing(name, cluster.url) as probe, configured(NEWEST):
-                    cluster.upgrade()
+                make(cluster)
+            self._keep(probe.result(row, cluster.servers()))
+            for name in [name for name in _ON_CLUSTER if name in chosen and name in _BY_KUBEADM]:
+                row, act = _BY_KUBEADM[name]
+                servers = {*cluster.servers()}
+                with self._probing(row, cluster.url) as probe, configured(NEWEST):
+                    act(cluster)
                 # The polls were work for the CPUs; there is no virtual IP.
                 probe.readiness = probe.kept = None
-                self._keep(probe.result(name, cluster.servers))
+                self._keep(probe.result(row, servers | {*cluster.servers()}))
 
     def _measure(self, name: str, vnf: Vnf, act: Act, url: str = "") -> Result:
         """Run an operation on a quiet machine.

@@ -196,11 +196,24 @@ def mark_lost_ports(connection: Connection, vnf_id: str) -> list[str]:
         if resource.type == _PORT and resource.id
         and connection.network.find_port(resource.id, ignore_missing=True) is None
     ]
-    body = {"mark_unhealthy": True, "resource_status_reason": "Neutron does not have it"}
     for port in lost:
-        path = f"{port.stack}/resources/{port.name}"
-        connection.orchestration.patch(path, json=body).raise_for_status()
+        _mark(connection, f"{port.stack}/resources/{port.name}", "Neutron does not have it")
     return [port.id for port in lost]
+
+
+def _mark(connection: Connection, path: str, reason: str) -> None:
+    """Mark a resource as unhealthy, so that the stack's next update replaces it."""
+    body = {"mark_unhealthy": True, "resource_status_reason": reason}
+    connection.orchestration.patch(path, json=body).raise_for_status()
+
+
+def replace(connection: Connection, stack_id: str, name: str) -> None:
+    """Let Heat make a resource of a stack anew, as Tacker does in a heal."""
+    with step(f"replace {name}"):
+        path = _path(connection, stack_id)
+        _mark(connection, f"{path}/resources/{name}", "to be replaced")
+        connection.orchestration.patch(path, json={"existing": True}).raise_for_status()
+        _await(connection, stack_id, "UPDATE")
 
 
 def servers(connection: Connection, vnf_id: str, *names: str) -> list[Any]:
@@ -291,7 +304,7 @@ def stack(connection: Connection, resources: dict[str, Any]) -> Iterator[str]:
     made = connection.orchestration.create_stack(name=name, template=template, timeout_mins=10)
     try:
         with step(f"create stack {name}"):
-            _await_creation(connection, made.id)
+            _await(connection, made.id, "CREATE")
         yield made.id
     finally:
         with step(f"delete stack {name}"):
@@ -356,12 +369,12 @@ def _security_group(ports: Sequence[int]) -> dict[str, Any]:
     return {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": rules}}
 
 
-def _await_creation(connection: Connection, stack_id: str) -> None:
+def _await(connection: Connection, stack_id: str, action: str) -> None:
     stack = wait.until(
         lambda: connection.orchestration.get_stack(stack_id, resolve_outputs=False),
-        lambda stack: not stack.status.endswith("IN_PROGRESS"),
+        lambda stack: stack.status in (f"{action}_COMPLETE", f"{action}_FAILED"),
         600,
         "the stack of the test machines",
     )
-    if stack.status != "CREATE_COMPLETE":
+    if stack.status != f"{action}_COMPLETE":
         raise ClientError(f"stack {stack.name}: {stack.status}: {stack.status_reason}")

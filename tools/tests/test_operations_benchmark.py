@@ -99,7 +99,8 @@ class ClustersTest(unittest.TestCase):
         def do(what: str) -> Callable[[], None]:
             return lambda: done.append(f"{what} {CONFIG.kubernetes_version}")
 
-        cluster = mock.Mock(make=do("make"), upgrade=do("upgrade"), servers=[])
+        cluster = mock.Mock(servers=lambda: [], masters=["m"], workers=["w"])
+        cluster.heal = lambda machine: do(f"heal {machine}")()
         machines = mock.MagicMock()
         machines.return_value.__enter__.return_value = cluster
         meter = mock.MagicMock()
@@ -120,6 +121,10 @@ class ClustersTest(unittest.TestCase):
                 Meter=meter, poll_api=seen, keep_asking=asked,
             ),
             mock.patch.object(operations.by_kubeadm, "machines", machines),
+            mock.patch.dict(operations._BY_KUBEADM, {
+                name: (operations._BY_KUBEADM[name][0], lambda _, what=what: do(what)())
+                for name, what in (("instantiate", "make"), ("upgrade", "upgrade"))
+            }),
             mock.patch.object(operations.clusters, "create", lambda *_: done.append("new")),
             mock.patch.dict(operations._ON_CLUSTER, dict.fromkeys(_ON_CLUSTER, mock.Mock())),
         ):
@@ -148,8 +153,10 @@ class ClustersTest(unittest.TestCase):
 
     def test_by_hand(self) -> None:
         done, kept = self.measured(operations._DEFAULT, 2, by_hand=True)
-        self.assertEqual([f"make {BEFORE}", f"upgrade {NEWEST}"] * 2, done)
-        self.assertEqual(["kubeadm-instantiate", "kubeadm-upgrade"] * 2, kept)
+        heals = [f"heal w {NEWEST}", f"heal m {NEWEST}"]
+        self.assertEqual([f"make {BEFORE}", f"upgrade {NEWEST}", *heals] * 2, done)
+        rows = ("instantiate", "upgrade", "heal-worker", "heal-master")
+        self.assertEqual([f"kubeadm-{row}" for row in rows] * 2, kept)
         done, kept = self.measured(["instantiate"], 1, by_hand=True)
         self.assertEqual([f"make {CONFIG.kubernetes_version}"], done)
 
@@ -179,7 +186,10 @@ class ByKubeadmTest(unittest.TestCase):
         for remote in remotes:
             remote.run = functools.partial(self.run_command, remote.address)
             remote.put = functools.partial(self.put_file, remote.address)
-        self.cluster = by_kubeadm.Cluster([], remotes[:3], remotes[3:], "registry:5000")
+        self.cluster = by_kubeadm.Cluster(
+            list, lambda remote: self.ran.append((remote.address[-1], "new server")),
+            remotes[:3], remotes[3:], "registry:5000",
+        )
         patch = mock.patch.dict("os.environ", FUNCTIONAL_KUBERNETES_MIRROR="http://mirror")
         patch.start()
         self.addCleanup(patch.stop)
@@ -228,6 +238,23 @@ class ByKubeadmTest(unittest.TestCase):
         applied = [command for _, command in self.ran if "upgrade apply" in command]
         self.assertEqual(1, len(applied))
         self.assertIn(f"--yes v{BEFORE}.9 ", applied[0])
+
+
+    def test_a_machine_leaves_before_its_successor_joins(self) -> None:
+        with configured(NEWEST):
+            for remote in (self.cluster.workers[0], self.cluster.masters[2]):
+                self.ran.clear()
+                self.cluster.heal(remote)
+                address = remote.address[-1]
+                joined = yaml.safe_load(self.put[address, "kubeadm.yaml"])
+                is_master = remote in self.cluster.masters
+                self.assertEqual(is_master, "controlPlane" in joined)
+                certificates = [("0", "init")] if is_master else []
+                expected = [(address, "reset"), ("0", "token"), *certificates, (address, "join")]
+                self.assertEqual(expected, self.kubeadm())
+                words = "|".join(command for _, command in self.ran)
+                steps = ("drain node-", "kubeadm reset", "delete node node-", "new server", "join")
+                self.assertEqual(sorted(map(words.index, steps)), [*map(words.index, steps)])
 
 
 class MeterTest(unittest.TestCase):
