@@ -2,19 +2,23 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from tackerclient.common.exceptions import TackerClientException
 
 from functional import shared
-from functional.cluster_scenario import WORKER, ClusterScenario
+from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
+from mgmt_drivers.engine import lock
 from tools.client import stacks, wait
 from tools.client.api import V2, Api
 from tools.client.config import CONFIG
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
+from tools.client.machines import Remote
 from tools.client.names import unique
 
 _ASPECT = "worker_instance"
@@ -96,7 +100,11 @@ class ConductorsScenario(ClusterScenario):
         run("kill", staying)
         before = mentions(vnf)
         (target, _), *_ = self.vnfcs(vnf, WORKER)
-        self.assert_completed(vnf.heal({"vnfcInstanceId": [target]}))
+        ((_, master),) = self.vnfcs(vnf, MASTER)
+        with locked(master):
+            occurrence = vnf.heal({"vnfcInstanceId": [target]})
+        self.assert_failed(occurrence, "another operation works on the machine")
+        self.assert_completed(vnf.retry(occurrence))
         after = mentions(vnf)
         log(f"phases in the logs of conductors: {before}, after the heal {after}")
         self.assertEqual(before[staying], after[staying])
@@ -145,6 +153,17 @@ class ConductorsThroughV2(ConductorsScenario):
             vnf.retry(occurrence)
         log(f"a retry meanwhile: {refusal.exception}")
         self.assert_completed(vnf.await_outcome("SCALE", before=occurrence))
+
+
+@contextmanager
+def locked(machine: Remote) -> Iterator[None]:
+    """Lock a machine during the block, as an operation does that Tacker has forgotten."""
+    unit = "other-operation"
+    machine.run(f"sudo systemd-run --unit {unit} flock {lock.PATH} sleep 600")
+    try:
+        yield
+    finally:
+        machine.run(f"sudo systemctl stop {unit}")
 
 
 def run(verb: str, number: int) -> str:

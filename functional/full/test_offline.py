@@ -162,9 +162,8 @@ class Offline(HelmScenario, BackupScenario, StorageScenario):
         self.site.read("the restore")
 
     def heal_registry(self, vnf: Vnf, registry: Vnf) -> None:
-        """The registry's new machine has both bundles, and a new worker all that it needs."""
-        (vnfc,) = registry.vnfcs()
-        self.assert_completed(registry.heal({"vnfcInstanceId": [vnfc["id"]]}))
+        """The new registry has its address and both bundles, and a new worker all that it needs."""
+        self.assert_completed(registry.heal({"cause": "a heal of the whole VNF"}))
         self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
         self.check_nodes(workers=4)
         self.check_versions(NEWEST)
