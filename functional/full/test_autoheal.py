@@ -2,6 +2,9 @@
 
 import random
 import re
+import shutil
+import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +16,7 @@ from functional.masters_scenario import MastersScenario
 from functional.server_notifier import server_notifier
 from tools.client import monitoring, node_faults, wait
 from tools.client.api import V2
-from tools.client.config import CONFIG
+from tools.client.config import CHECKOUT, CONFIG
 from tools.client.kept_objects import KeptObjects
 from tools.client.lcm import Vnf
 from tools.client.log import log, step
@@ -28,6 +31,7 @@ _QUIET = 120  # seconds after a reboot in which a heal would have begun
 _NODES = {MASTER: 3, WORKER: 2}
 _REBOOT = Fault("reboot of a worker", node_faults.anyone(WORKER), node_faults.rebooted)
 _LEADER = Fault("kill of etcd's leader", node_faults.etcd_leader, node_faults.power_cut)
+_RULES_FOLDER = CHECKOUT / "tools/monitoring"
 _RAIL = 'guard rail "machine is well"'
 # A busy loop for each CPU. Without a request for CPU a pod comes after all that does something.
 _BURN = (
@@ -60,6 +64,23 @@ class MonitoredScenario(MastersScenario):
     def switch(self, vnf: Vnf, **properties: bool) -> None:
         """Switch what Tacker may do of its own accord on or off."""
         self.assert_completed(vnf.modify({"vnfConfigurableProperties": properties}))
+
+
+class Rules(MonitoredScenario):
+    """Prometheus' own promtool computes when the alerts come, from series that are given."""
+
+    def test_rules(self) -> None:
+        folder = Path(self.enter(tempfile.TemporaryDirectory(dir=self.folder)))
+        folder.chmod(0o755)
+        shutil.copy(_RULES_FOLDER / "files/rules/k8s_vnf.yml", folder)
+        text = (_RULES_FOLDER / "tests/rules_test.yml").read_text()
+        (folder / "test.yml").write_text(text.replace("../files/rules/", ""))
+        command = f"{CONFIG.test_rules} {folder.name}/test.yml"
+        ran = subprocess.run(  # noqa: S602 - ours
+            command, shell=True, check=False, capture_output=True, text=True
+        )
+        log(f"promtool: {ran.stdout.strip()}")
+        self.assertEqual(0, ran.returncode, ran.stdout + ran.stderr)
 
 
 class SelfHealing(MonitoredScenario):

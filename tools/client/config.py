@@ -81,6 +81,8 @@ class CloudConfig:
     # monitoring writes, and URL of this Prometheus; empty if the cloud has none.
     monitoring = _Variable("FUNCTIONAL_MONITORING", "", str)
     prometheus = _Variable("FUNCTIONAL_PROMETHEUS", "", str)
+    # Shell command that lets promtool test rules; its argument is a file in the folder above.
+    test_rules = _Variable("FUNCTIONAL_TEST_RULES", "", str)
     username = _Variable("FUNCTIONAL_USERNAME", "ubuntu", str)
     password = _Variable("FUNCTIONAL_PASSWORD", "ubuntu", str)
     logs = _Variable("FUNCTIONAL_LOGS", CHECKOUT / "build" / "logs", Path)

@@ -18,6 +18,7 @@ from tools.devcloud.error_report import report_errors
 from tools.devcloud.errors import CloudError
 from tools.devcloud.identity import CHECKOUT, Identity
 from tools.devcloud.recipes import RELEASES
+from tools.devcloud.settings import MONITORING_PATH
 from tools.progress import Progress, print_error
 from tools.scenarios.runner import run_preflight, run_scenarios
 from tools.scenarios.selection import Selection, expressions, groups, record_of_passes, select
@@ -151,6 +152,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
     kill = f"{on_controller} systemctl kill --signal=KILL"
     services = ("nova", "neutron-api", "rabbitmq-server")
     trace = f"sh -c 'cat {TRACES}/$0.jsonl'"
+    test_rules = f"sh -c 'promtool test rules {MONITORING_PATH}/$0'"
     return {
         "FUNCTIONAL_KILL_CONDUCTOR": f"{kill} tacker-conductor",
         "FUNCTIONAL_CONDUCTORS": f"{on_controller} {_CONDUCTORS}",
@@ -159,6 +161,7 @@ def _scenario_variables(identity: Identity) -> dict[str, str]:
         "FUNCTIONAL_KILL_SERVICES": "\n".join(f"{kill} {service}" for service in services),
         "FUNCTIONAL_OVN_TRACE": f"{on_controller} ovn-trace",
         "FUNCTIONAL_REFUSED_PACKETS": f"{on_controller} {_REFUSED_PACKETS}",
+        "FUNCTIONAL_TEST_RULES": f"{on_controller} {test_rules}",
         "FUNCTIONAL_PLAYBOOKS": f"DEVCLOUD_CONTROLLER={identity.controller} {_RUN_PLAYBOOKS}",
     }
 

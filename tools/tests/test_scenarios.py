@@ -305,7 +305,7 @@ class ZuulTest(unittest.TestCase):
     ) -> None:
         of_long_scenarios = {
             "FUNCTIONAL_CONDUCTORS", "FUNCTIONAL_KILL_SERVICES", "FUNCTIONAL_PLAYBOOKS",
-            "FUNCTIONAL_REFUSED_PACKETS",
+            "FUNCTIONAL_REFUSED_PACKETS", "FUNCTIONAL_TEST_RULES",
         }
         jobs = yaml.safe_load((CHECKOUT / "zuul.d/jobs.yaml").read_text())
         (job,) = (j["job"] for j in jobs if j["job"]["name"].endswith("-devstack"))

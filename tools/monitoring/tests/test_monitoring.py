@@ -400,7 +400,7 @@ class AlertsTest(unittest.TestCase):
 
 
 class RulesTest(unittest.TestCase):
-    """promtool tests the rules' times with rules_test.yml, where it is installed."""
+    """The scenario ``Rules`` of ``autoheal`` tests the times, by promtool with rules_test.yml."""
 
     def test_each_heal_is_guarded_by_a_look_at_the_api(self) -> None:
         guard = "and on (vnf_instance_id) k8s_vnf:api_ready == 1"
