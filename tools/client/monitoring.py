@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 from tools.client import wait
 from tools.client.config import CHECKOUT, CONFIG
@@ -28,6 +30,9 @@ class Prometheus:
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
         self._session = requests.Session()
+        # It starts when it has its files, and answers 503 until it has read what it keeps.
+        patience = Retry(7, backoff_factor=0.5, status_forcelist=[503])
+        self._session.mount(self._url, HTTPAdapter(max_retries=patience))
 
     def alerts(self, vnf_id: str, function: str) -> list[dict[str, Any]]:
         """The firing alerts of a VNF that ask Tacker for a function: auto_heal or auto_scale."""
