@@ -11,6 +11,7 @@ from typing import Any
 
 from tackerclient.v1_0.client import Client
 
+from functional import shell
 from tools.client.api import Api
 from tools.client.config import CHECKOUT, CONFIG
 from tools.client.lcm import Package, Vnf
@@ -115,9 +116,7 @@ class DryRunVnf(Vnf):
         if not CONFIG.show_trace:
             log("FUNCTIONAL_SHOW_TRACE is not set: the dry run is not compared")
             return
-        command = f"{CONFIG.show_trace} {shlex.quote(self.id)}"
-        shown = subprocess.run(command, shell=True, check=True, capture_output=True)  # ours
-        trace.write_bytes(shown.stdout)
+        trace.write_text(shell.output(f"{CONFIG.show_trace} {shlex.quote(self.id)}"))
         seen = _run_tool("compare", str(report), str(trace))
         log(f"the dry run beside what was done:\n{seen.stdout}{seen.stderr}")
         assert not seen.returncode, f"what was done is not what was predicted: {seen.stderr}"

@@ -3,7 +3,6 @@
 import functools
 import ipaddress
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 from openstack.connection import Connection
 
-from functional import name_server
+from functional import name_server, shell
 from functional.packages import isolate, isolated_templates
 from tools.client import networks, stacks, wait
 from tools.client.config import CONFIG
@@ -185,7 +184,4 @@ def _counted() -> Iterator[None]:
 
 
 def _tell(action: str) -> str:
-    command = f"{CONFIG.refused_packets} {action}"
-    return subprocess.run(  # noqa: S602 - ours
-        command, shell=True, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+    return shell.output(f"{CONFIG.refused_packets} {action}")

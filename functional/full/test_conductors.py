@@ -1,7 +1,6 @@
 """Two conductors share the work; one of them dies, and the other one goes on."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from tackerclient.common.exceptions import TackerClientException
 
 from functional import shared
 from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
+from functional.shell import output
 from mgmt_drivers.engine import lock
 from tools.client import stacks, wait
 from tools.client.api import V2, Api
@@ -170,9 +170,9 @@ def run(verb: str, number: int) -> str:
     """Start or kill a conductor, or return its log."""
     command = f"{CONFIG.conductors} {verb} {number}"
     if verb == "log":
-        return _output(command)
+        return output(command)
     with step(f"{verb} conductor {number}"):
-        return _output(command)
+        return output(command)
 
 
 def mentions(vnf: Vnf) -> dict[int, int]:
@@ -184,11 +184,4 @@ def mentions(vnf: Vnf) -> dict[int, int]:
 def trace_of(vnf: Vnf) -> list[dict[str, Any]]:
     """The trace of a VNF; empty if there is none."""
     command = f"{CONFIG.show_trace} {vnf.id} || true"
-    return [json.loads(line) for line in _output(command).splitlines()]
-
-
-def _output(command: str) -> str:
-    ran = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)  # noqa: S602 - ours
-    if ran.returncode:
-        raise AssertionError(f"{command}: {ran.stderr}")
-    return ran.stdout
+    return [json.loads(line) for line in output(command).splitlines()]

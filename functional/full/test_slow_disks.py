@@ -2,11 +2,10 @@
 
 import contextlib
 import re
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 
-from functional import kubernetes
+from functional import kubernetes, shell
 from functional.cluster_scenario import MASTER, WORKER
 from functional.masters_scenario import MastersScenario
 from tools.client import wait
@@ -95,9 +94,7 @@ class SlowDisks(MastersScenario):
         )
         self.assert_completed(vnf.retry(failed))
         new.run(f"sudo rm {_PYTHON}")
-        shown = subprocess.run(
-            CONFIG.show_log, shell=True, check=True, capture_output=True, text=True  # ours
-        ).stdout
+        shown = shell.output(CONFIG.show_log)
         warnings = "\n".join(line for line in shown.splitlines() if "disk of etcd needs" in line)
         log(warnings)
         self.assertRegex(warnings, warning_of(new.address))

@@ -30,7 +30,7 @@ class Prometheus:
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
         self._session = requests.Session()
-        # It starts when it has its files, and answers 503 until it has read what it keeps.
+        # Prometheus starts when it has its files, and answers 503 until it has read what it keeps.
         patience = Retry(7, backoff_factor=0.5, status_forcelist=[503])
         self._session.mount(self._url, HTTPAdapter(max_retries=patience))
 

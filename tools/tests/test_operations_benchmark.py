@@ -239,7 +239,6 @@ class ByKubeadmTest(unittest.TestCase):
         self.assertEqual(1, len(applied))
         self.assertIn(f"--yes v{BEFORE}.9 ", applied[0])
 
-
     def test_a_machine_leaves_before_its_successor_joins(self) -> None:
         with configured(NEWEST):
             for remote in (self.cluster.workers[0], self.cluster.masters[2]):
