@@ -1,19 +1,19 @@
 """The script by which keepalived asks whether a control-plane node may hold the virtual IP."""
 
 import contextlib
-import http.server
 import socket
 import subprocess
 import threading
 import unittest
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from mgmt_drivers.cluster.load_balancer import keepalived
 
 _UNREACHABLE = "192.0.2.1"  # RFC 5737
 
 
-class Health(http.server.BaseHTTPRequestHandler):
+class Health(BaseHTTPRequestHandler):
     status = 200
 
     def do_GET(self) -> None:
@@ -63,7 +63,7 @@ class CheckHolderTest(unittest.TestCase):
 def _health(status: int) -> Iterator[int]:
     """A server in the place of HAProxy's health; gives its port."""
     handler = type("_", (Health,), {"status": status})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
         try:
             yield server.server_port

@@ -13,7 +13,7 @@ import threading
 import unittest
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer  # not eventlet's copies
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from mgmt_drivers.machine import file_fetch

@@ -1,13 +1,13 @@
 """The client of the cloud's Prometheus, asked while Prometheus starts."""
 
-import http.server
 import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from tools.client.monitoring import Prometheus
 
 
-class Starting(http.server.BaseHTTPRequestHandler):
+class Starting(BaseHTTPRequestHandler):
     """A Prometheus that reads what it keeps when it is first asked."""
 
     asked = 0
@@ -25,7 +25,7 @@ class Starting(http.server.BaseHTTPRequestHandler):
 
 class PrometheusTest(unittest.TestCase):
     def test_it_is_asked_again_while_it_starts(self) -> None:
-        with http.server.HTTPServer(("127.0.0.1", 0), Starting) as server:
+        with HTTPServer(("127.0.0.1", 0), Starting) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             prometheus = Prometheus(f"http://127.0.0.1:{server.server_port}/")
             self.assertEqual(0.5, prometheus.busy_workers("vnf"))

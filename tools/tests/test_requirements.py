@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import unittest
-from http.server import BaseHTTPRequestHandler, HTTPServer  # not eventlet's copies
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from tools.audit import audit
 from tools.tests.test_boundaries import CHECKOUT
