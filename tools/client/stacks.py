@@ -212,8 +212,9 @@ def replace(connection: Connection, stack_id: str, name: str) -> None:
     with step(f"replace {name}"):
         path = _path(connection, stack_id)
         _mark(connection, f"{path}/resources/{name}", "to be replaced")
+        before = connection.orchestration.get_stack(stack_id, resolve_outputs=False).updated_at
         connection.orchestration.patch(path, json={"existing": True}).raise_for_status()
-        _await(connection, stack_id, "UPDATE")
+        _await(connection, stack_id, "UPDATE", before)
 
 
 def servers(connection: Connection, vnf_id: str, *names: str) -> list[Any]:
@@ -369,10 +370,17 @@ def _security_group(ports: Sequence[int]) -> dict[str, Any]:
     return {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": rules}}
 
 
-def _await(connection: Connection, stack_id: str, action: str) -> None:
+def _await(
+    connection: Connection, stack_id: str, action: str, before: str | None = None
+) -> None:
+    """Wait for the end of an action.
+
+    :param before: the time of the update before, which left the same status
+    """
+    ends = (f"{action}_COMPLETE", f"{action}_FAILED")
     stack = wait.until(
         lambda: connection.orchestration.get_stack(stack_id, resolve_outputs=False),
-        lambda stack: stack.status in (f"{action}_COMPLETE", f"{action}_FAILED"),
+        lambda stack: stack.status in ends and (before is None or stack.updated_at != before),
         600,
         "the stack of the test machines",
     )
