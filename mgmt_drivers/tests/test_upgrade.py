@@ -116,6 +116,22 @@ class UpgradeTest(UpgradableClusterTest):
         modify.modify(self.request(), self.services(note), self.vims, wanted)
         self.assertEqual([second, third, set(), set()], seen)
 
+    def test_a_node_is_verified_with_the_programs_that_its_new_kubelet_starts(self) -> None:
+        """A kubelet of another series starts them anew, but seconds after its own start."""
+        order: list[tuple[str, str]] = []
+
+        def note(session: SimulatedSession, argv: Sequence[str]) -> None:
+            script, *words = [*named(argv), ""]
+            what = f"{script} {words[0]}" if script == "static-pods" else script
+            what = "ready" if "/readyz" in argv else what
+            if what in ("restart-kubelet", "static-pods end", "ready"):
+                order.append((what, session.machine.name))
+
+        modify.modify(self.request(), self.services(note), self.vims, WANTED)
+        for name in self.names(*MASTERS):
+            after = order[order.index(("restart-kubelet", name)) :]
+            self.assertEqual([("static-pods end", name), ("ready", name)], after[1:3])
+
     def test_again_nothing_is_left_to_do(self) -> None:
         self.modify()
         noted, note = self.commands()

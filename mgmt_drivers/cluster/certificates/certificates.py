@@ -172,14 +172,19 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
 
 
 def restart_programs(host: Host, cluster: Cluster) -> None:
-    """Let kubelet start the programs anew, and wait until each runs in another container.
+    """Restart kubelet, and let it start the programs anew."""
+    kubelet.restart(host)
+    replace_programs(host, cluster)
+
+
+def replace_programs(host: Host, cluster: Cluster) -> None:
+    """Let a kubelet that has just started start the programs anew, each in another container.
 
     Their manifests stay where they are, so that nothing is missing whenever the connection breaks.
     Nothing is ended before kubelet has shown that it starts.
     """
     # kubelet waits up to five minutes before it starts what has ended twice; a kubelet that has
     # just started has counted nothing.
-    kubelet.restart(host)
     before = _list_containers(host, "end", cluster)
 
     def restarted() -> None:

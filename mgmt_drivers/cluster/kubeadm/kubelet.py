@@ -27,7 +27,7 @@ _ANSWER_LIMIT = 20.0  # seconds for a machine that may be ill
 
 def restart(host: Host) -> None:
     host.sudo("systemctl", "restart", "kubelet")
-    _wait_until_it_runs(host)
+    wait_until_it_runs(host)
 
 
 def lead_to_load_balancer(host: Host, cluster: Cluster, release: str) -> None:
@@ -38,7 +38,7 @@ def lead_to_load_balancer(host: Host, cluster: Cluster, release: str) -> None:
     out, after more than 30 seconds. ``kubeadm upgrade`` leads kubelet back to its own apiserver.
     """
     host.sudo(*_LEAD.command(_CONF, cluster.endpoint, _APISERVER, release))
-    _wait_until_it_runs(host)
+    wait_until_it_runs(host)
 
 
 def is_running(host: Host) -> bool:
@@ -49,7 +49,7 @@ def is_running(host: Host) -> bool:
     return host.ask("timeout", "3", *REACH.command(*_HEALTH), timeout=_ANSWER_LIMIT).ok
 
 
-def _wait_until_it_runs(host: Host) -> None:
+def wait_until_it_runs(host: Host) -> None:
     """Wait until kubelet listens: systemd calls a kubelet active that ends immediately."""
     what = "kubelet's start (`journalctl -u kubelet` on the machine tells why it fails)"
     words = ("timeout", "3", *REACH.command(*_HEALTH))
@@ -63,7 +63,7 @@ def renew_certificate(host: Host, cluster: Cluster) -> None:
     issued = Secret(_issue(leader, "client", _ISSUE.command(), config))
     host.session.hide(issued)
     host.sudo(*_INSTALL.command(PKI, _CONF), stdin=Secret(f"{issued.reveal()}---\n"))
-    _wait_until_it_runs(host)
+    wait_until_it_runs(host)
 
 
 def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
@@ -73,7 +73,7 @@ def renew_serving_certificate(host: Host, cluster: Cluster) -> None:
     (issued,) = kubelet_serving.read_issued(leader, shown, cluster, [host]).values()
     command = kubelet_serving.installing("systemctl", "restart", "kubelet")
     host.sudo(*command, stdin=Secret(f"{issued.reveal()}---\n"))
-    _wait_until_it_runs(host)
+    wait_until_it_runs(host)
 
 
 def _issue(leader: Host, kind: str, command: Sequence[str], config: Secret | None = None) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
+from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
@@ -46,10 +47,13 @@ class _UpgradeNodes(HostPhase[Cluster]):
         if trusted := cluster.params.ca_certificates:
             TrustCertificates(trusted, [cluster.runtime.service]).step(host, cluster)
         host.sudo(*_RESTART.command(*hardening.RESTRICT.command()), timeout=_RESTART_LIMIT)
-        node = _wait_for_kubelet(leader, name, release)
         if cluster.is_control_plane(host):
-            # A kubelet of another series starts the static pods anew.
+            # A kubelet of another series does this by itself, but seconds after its start: the
+            # programs that are verified until then are about to end.
+            kubelet.wait_until_it_runs(host)
+            certificates.replace_programs(host, cluster)
             control_plane.wait_until_healthy(host, cluster)
+        node = _wait_for_kubelet(leader, name, release)
         if kubectl.why_cordoned(node):
             kubectl.uncordon(leader, name)
         return CHANGED
