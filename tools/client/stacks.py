@@ -370,9 +370,7 @@ def _security_group(ports: Sequence[int]) -> dict[str, Any]:
     return {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": rules}}
 
 
-def _await(
-    connection: Connection, stack_id: str, action: str, before: str | None = None
-) -> None:
+def _await(connection: Connection, stack_id: str, action: str, before: str | None = None) -> None:
     """Wait for the end of an action.
 
     :param before: the time of the update before, which left the same status
