@@ -9,10 +9,10 @@ from mgmt_drivers.cluster.certificates.certificates import (
     AUTHORITIES,
     CERTIFICATES,
     KUBELET,
-    PROGRAMS,
     RENEWED,
     SERVING,
 )
+from mgmt_drivers.cluster.kubeadm.control_plane import PROGRAMS
 from mgmt_drivers.cluster.kubeadm.patches import KUBELET_PATCH
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.made_certificates import lasting, naming, serving

@@ -8,12 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mgmt_drivers.cluster.certificates.certificates import (
-    AUTHORITIES,
-    KUBELET,
-    PROGRAMS,
-    RENEWED,
-)
+from mgmt_drivers.cluster.certificates.certificates import AUTHORITIES, KUBELET, RENEWED
+from mgmt_drivers.cluster.kubeadm.control_plane import PROGRAMS
 from mgmt_drivers.inventory import Node
 from mgmt_drivers.machine.files import STATE_FOLDER
 from mgmt_drivers.ssh.connection import Endpoint

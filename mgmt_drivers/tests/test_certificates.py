@@ -16,12 +16,12 @@ from mgmt_drivers.cluster.certificates.certificates import (
     CERTIFICATES,
     KUBELET,
     PENDING,
-    PROGRAMS,
     RENEWED,
     SERVING,
     NodeState,
 )
 from mgmt_drivers.cluster.kubeadm import kubelet
+from mgmt_drivers.cluster.kubeadm.control_plane import PROGRAMS
 from mgmt_drivers.engine.services import Services
 from mgmt_drivers.errors import CommandFailed, MgmtDriverError, ParameterError
 from mgmt_drivers.operations import modify, scale_in, scale_out
@@ -336,7 +336,7 @@ class RenewalTest(AgingClusterTest):
         def fail(session: SimulatedSession, argv: Sequence[str]) -> None:
             session.machine.programs.pop("kube-scheduler", None)
 
-        words = "restart the control plane.*with the certificates.*kube-scheduler does not run.*not"
+        words = "restart the control plane.*in new containers.*kube-scheduler does not run.*not"
         with self.assertRaisesRegex(MgmtDriverError, f"{words} tried after that: .*{MASTERS[1]}"):
             self.renew(self.services(fail))
 
@@ -346,7 +346,7 @@ class RenewalTest(AgingClusterTest):
                 session.machine.start("kube-scheduler")
                 session.machine.ended.remove("kube-scheduler")
 
-        words = "with the certificates on the disk.*kube-scheduler has not ended yet"
+        words = "programs in new containers.*kube-scheduler has not ended yet"
         with self.assertRaisesRegex(MgmtDriverError, words):
             self.renew(self.services(after=keep))
 

@@ -44,6 +44,11 @@ _MACHINES: list[dict[str, Any]] = [
         "conntrack": {"maxPerCore": 0, "min": 0},
     },
 ]
+# A kubelet of another series starts the static pods anew, seconds after its own start.
+_AWAIT_NEW_API = (
+    "timeout 240 sh -c 'until [ $(ps -o etimes= -C kube-apiserver) -le "
+    "$(ps -o etimes= -C kubelet) ]; do sleep 1; done' 2>/dev/null"
+)
 _AWAIT_UPGRADED = (
     f"timeout 240 sh -c 'until {_KUBECTL} get node {{name}} "
     "-o jsonpath={{.status.nodeInfo.kubeletVersion}} | grep -qx {release} && "
@@ -126,7 +131,8 @@ class Cluster:
             self._drain(name)
             remote.run(self._install(KUBERNETES_PACKAGES="'kubelet kubectl'"))
             remote.run("sudo systemctl daemon-reload && sudo systemctl restart kubelet")
-            # A kubelet of another series starts the static pods anew, the API's among them.
+            if remote in self.masters:
+                remote.run(_AWAIT_NEW_API)
             first.run(_AWAIT_UPGRADED.format(name=name, release=release))
             first.run(f"{_KUBECTL} uncordon {name}")
         self._await_nodes()

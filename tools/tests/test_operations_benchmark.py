@@ -235,6 +235,8 @@ class ByKubeadmTest(unittest.TestCase):
         self.assertEqual([(address, "upgrade") for address in "01234"], self.kubeadm())
         drains = [c.split("drain ")[1].split()[0] for _, c in self.ran if " drain " in c]
         self.assertEqual([f"node-{number}" for number in range(5)], drains)
+        restarted = [address for address, c in self.ran if "-C kube-apiserver" in c]
+        self.assertEqual([*"012"], restarted, "nothing may be asked of an API that is about to end")
         applied = [command for _, command in self.ran if "upgrade apply" in command]
         self.assertEqual(1, len(applied))
         self.assertIn(f"--yes v{BEFORE}.9 ", applied[0])

@@ -87,8 +87,9 @@ class RestartPrograms(HostPhase[Cluster]):
     def step(self, host: Host, cluster: Cluster) -> Outcome:
         is_pending = certificates.read(host).is_pending
         if is_pending:
-            certificates.restart_programs(host, cluster)
-        control_plane.wait_until_healthy(host, cluster, certificates.RESTART_LIMIT)
+            kubelet.restart(host)
+            control_plane.replace_programs(host, cluster)
+        control_plane.wait_until_healthy(host, cluster, control_plane.RESTART_LIMIT)
         if is_pending:
             host.sudo("rm", certificates.PENDING)
         return CHANGED if is_pending else UNCHANGED

@@ -16,10 +16,8 @@ from datetime import timezone
 
 from cryptography import x509
 
-from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
-from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet, kubelet_serving
-from mgmt_drivers.cluster.packages.runtime import STATIC_PODS
+from mgmt_drivers.cluster.kubeadm import kubeadm, kubelet_serving
 from mgmt_drivers.errors import CertificateError
 from mgmt_drivers.machine import files
 from mgmt_drivers.machine.host import Host
@@ -62,14 +60,9 @@ CERTIFICATES = {
     f"{_PKI}/etcd/ca.crt": "etcd-ca",
 }
 RENEWED = tuple(n for n in CERTIFICATES.values() if n not in (KUBELET, SERVING, *AUTHORITIES))
-# Restarted after a renewal.
-PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 PENDING = f"{files.STATE_FOLDER}/certificates.pending"
 _SHOW = Script(__package__, "show-certificates")
-# Seconds for kubelet to start a program anew. An apiserver takes up to one minute to end its
-# requests, and one that fails is started after five minutes at the latest.
-RESTART_LIMIT = 420.0
 
 
 @dataclass(frozen=True)
@@ -169,40 +162,6 @@ def renew(host: Host, before: Sequence[Certificate]) -> None:
             f"kubeadm did not renew {', '.join(left)}: if the key of a CA does not lie in "
             "/etc/kubernetes/pki, its owner has to issue them"
         )
-
-
-def restart_programs(host: Host, cluster: Cluster) -> None:
-    """Restart kubelet, and let it start the programs anew."""
-    kubelet.restart(host)
-    replace_programs(host, cluster)
-
-
-def replace_programs(host: Host, cluster: Cluster) -> None:
-    """Let a kubelet that has just started start the programs anew, each in another container.
-
-    Their manifests stay where they are, so that nothing is missing whenever the connection breaks.
-    Nothing is ended before kubelet has shown that it starts.
-    """
-    # kubelet waits up to five minutes before it starts what has ended twice; a kubelet that has
-    # just started has counted nothing.
-    before = _list_containers(host, "end", cluster)
-
-    def restarted() -> None:
-        after = _list_containers(host, "show", cluster)
-        for program in PROGRAMS:
-            if after[program] & before[program]:
-                raise NotYet(f"{program} has not ended yet")
-            if not after[program]:
-                raise NotYet(f"{program} does not run")
-
-    host.clock.until(restarted, RESTART_LIMIT, "programs with the certificates on the disk")
-
-
-def _list_containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[str]]:
-    """List the ids of containers in which each program runs, or ran until it was told to end."""
-    words = (verb, cluster.runtime.service, cluster.name(host), *PROGRAMS)
-    lines = host.sudo(*STATIC_PODS.command(*words)).splitlines()
-    return {name: {line for line in lines if line.startswith(f"{name} ")} for name in PROGRAMS}
 
 
 def _parse(name: str, pem: str) -> x509.Certificate:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from mgmt_drivers.clock import NotYet
-from mgmt_drivers.cluster.certificates import certificates
 from mgmt_drivers.cluster.cluster import Cluster
 from mgmt_drivers.cluster.hardening import hardening
 from mgmt_drivers.cluster.kubeadm import control_plane, kubeadm, kubelet
@@ -51,7 +50,7 @@ class _UpgradeNodes(HostPhase[Cluster]):
             # A kubelet of another series does this by itself, but seconds after its start: the
             # programs that are verified until then are about to end.
             kubelet.wait_until_it_runs(host)
-            certificates.replace_programs(host, cluster)
+            control_plane.replace_programs(host, cluster)
             control_plane.wait_until_healthy(host, cluster)
         node = _wait_for_kubelet(leader, name, release)
         if kubectl.why_cordoned(node):
