@@ -12,7 +12,7 @@ from mgmt_drivers.cluster.certificates.certificates import (
     RENEWED,
     SERVING,
 )
-from mgmt_drivers.cluster.kubeadm.control_plane import PROGRAMS
+from mgmt_drivers.cluster.kubeadm.control_plane import PROGRAMS, WITH_ETCD
 from mgmt_drivers.cluster.kubeadm.patches import KUBELET_PATCH
 from mgmt_drivers.ssh.session import Result
 from mgmt_drivers.testing.made_certificates import lasting, naming, serving
@@ -72,8 +72,9 @@ class KubeadmPrograms(Backups):
 
     def _programs(self, words: list[str], stdin: bytes) -> Result:
         machine, (verb, *names) = self.machine, words
-        assert (*names,) == PROGRAMS, names
-        running = [name for name in names if name in machine.programs]
+        assert (*names,) in (PROGRAMS, WITH_ETCD), names
+        runs = {*machine.programs, *(["etcd"] if machine.etcd_runs else [])}
+        running = [name for name in names if name in runs]
         shown = "".join(f"{name} {machine.ended.count(name)}\n" for name in running)
         if verb == "end":
             masters = [m for m in self.world.machines.values() if m.role == "master"]
@@ -81,8 +82,8 @@ class KubeadmPrograms(Backups):
             assert told or len(masters) == 1, f"HAProxy sends requests to {machine.name}"
             machine.ended += running
             machine.programs.clear()
-            machine.failed |= machine.crashed & {*running}  # kubelet waits
-            machine.crashed |= {*running}
+            machine.etcd_runs = machine.etcd_runs and "etcd" not in names
+            machine.start_kubelet()
         elif machine.certificates and machine.kubelet_runs:  # of a machine that has joined
             for program in names:
                 if program not in {*running, *machine.failed}:

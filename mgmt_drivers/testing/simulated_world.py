@@ -137,8 +137,6 @@ class Machine:
     programs: dict[str, dict[str, int]] = field(default_factory=dict)
     keys_of_secrets: list[str] = field(default_factory=list)  # that the apiserver has read
     ended: list[str] = field(default_factory=list)  # programs, in their order
-    # Programs that have ended since kubelet began; one that does so again waits to be started.
-    crashed: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)  # programs that kubelet waits to start again
     kubelet_runs: bool = True
     etcd_runs: bool = True  # kubelet starts it
@@ -204,7 +202,6 @@ class Machine:
         """Nothing but the API, which does not know it either, gives it another certificate."""
         self.kubelet_runs = self.certificates.get(KUBELET, (1.0, 0))[0] >= 0
         self.running = self.kubelet
-        self.crashed.clear()
         self.failed.clear()
         self.etcd_runs = self.etcd_runs or self.kubelet_runs
         if self.kubelet_runs and self.role == "master" and self.certificates:

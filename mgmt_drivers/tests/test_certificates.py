@@ -691,11 +691,17 @@ class ProgramsTest(ScriptTest):
         for name, text in (
             ("docker", f'''case "$*" in
                 "kill --signal TERM "*) echo "$4" >>{ended} ;;
-                *namespace=kube-system*=kube-scheduler-master-1) echo s2 ;;
+                *namespace=kube-system*=kube-scheduler-master-1)
+                    # The first look after it was told to end still finds it.
+                    grep -qx looked {ended} 2>/dev/null || echo s2
+                    if grep -qx s2 {ended} 2>/dev/null; then echo looked >>{ended}; fi ;;
                 esac'''),
+            ("systemctl", f'echo "$@" >>{ended}'),
             ("ctr", f'''case "$3 $4" in
                 "tasks kill") echo "$7" >>{ended}; exit 1 ;;
-                "tasks list") printf "TASK PID STATUS\ns1 7 STOPPED\ns2 8 RUNNING\no 9 RUNNING\n" ;;
+                "tasks list") printf "TASK PID STATUS\ns1 7 STOPPED\no 9 RUNNING\n"
+                    grep -qx looked {ended} 2>/dev/null || echo s2 8 RUNNING
+                    if grep -qx s2 {ended} 2>/dev/null; then echo looked >>{ended}; fi ;;
                 *) case $6 in *=kube-scheduler-master-1,*=kube-system) printf "s1\ns2\n" ;; esac ;;
                 esac'''),
         ):
@@ -709,13 +715,21 @@ class ProgramsTest(ScriptTest):
         for runtime in ("docker", "containerd"):
             with self.subTest(runtime):
                 self.assertEqual(("kube-scheduler s2\n", ""), self.programs("show", runtime))
-                self.assertEqual(("kube-scheduler s2\n", "s2\n"), self.programs("end", runtime))
+                shown, done = self.programs("end", runtime)
+                self.assertEqual("kube-scheduler s2\n", shown)
+                steps = ["stop kubelet", "s2", "looked", "looked", "start kubelet"]
+                self.assertEqual(steps, done.splitlines())
 
     def test_a_runtime_that_does_not_answer(self) -> None:
-        """No program is taken for one that does not run."""
-        for name in ("docker", "ctr"):
-            (self.root / name).write_text("#!/bin/sh\nexit 1\n")
+        """No program is taken for one that does not run, and kubelet starts again."""
+        asked = self.root / "asked"
+        for name in ("docker", "ctr", "systemctl"):
+            text = f'echo "$@" >>{asked}' if name == "systemctl" else "exit 1"
+            (self.root / name).write_text(f"#!/bin/sh\n{text}\n")
             (self.root / name).chmod(0o755)
         for runtime in ("docker", "containerd"):
-            with self.subTest(runtime), self.assertRaises(subprocess.CalledProcessError):
-                self.run_script("static-pods", "end", runtime, "master-1", *PROGRAMS)
+            with self.subTest(runtime):
+                with self.assertRaises(subprocess.CalledProcessError):
+                    self.run_script("static-pods", "end", runtime, "master-1", *PROGRAMS)
+                self.assertEqual(["stop kubelet", "start kubelet"], asked.read_text().splitlines())
+                asked.unlink()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mgmt_drivers.cluster import changed_params
+from mgmt_drivers.cluster.kubeadm.control_plane import WITH_ETCD
 from mgmt_drivers.cluster.series import read_version, skew
 from mgmt_drivers.errors import CommandFailed, Explained, MgmtDriverError, ParameterError
 from mgmt_drivers.operations import modify, scale_out
@@ -117,7 +118,7 @@ class UpgradeTest(UpgradableClusterTest):
         self.assertEqual([second, third, set(), set()], seen)
 
     def test_a_node_is_verified_with_the_programs_that_its_new_kubelet_starts(self) -> None:
-        """A kubelet of another series starts them anew, but seconds after its own start."""
+        """A kubelet of another series starts them anew, etcd too, seconds after its own start."""
         order: list[tuple[str, str]] = []
 
         def note(session: SimulatedSession, argv: Sequence[str]) -> None:
@@ -131,6 +132,8 @@ class UpgradeTest(UpgradableClusterTest):
         for name in self.names(*MASTERS):
             after = order[order.index(("restart-kubelet", name)) :]
             self.assertEqual([("static-pods end", name), ("ready", name)], after[1:3])
+        for address in MASTERS:
+            self.assertEqual([*WITH_ETCD], self.machine(address).ended)
 
     def test_again_nothing_is_left_to_do(self) -> None:
         self.modify()

@@ -1,6 +1,7 @@
 """A control-plane node that serves: its member of etcd and its programs."""
 
 import logging
+from collections.abc import Sequence
 
 from mgmt_drivers.clock import NotYet
 from mgmt_drivers.cluster.cluster import Cluster
@@ -14,27 +15,34 @@ from mgmt_drivers.machine.host import Host
 
 LOG = logging.getLogger(__name__)
 
-# Besides etcd.
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+WITH_ETCD = (*PROGRAMS, "etcd")  # in the order in which they end
 _LIMIT = 180.0  # seconds for a node that joined to do its part
-# Seconds for kubelet to start a program anew. An apiserver takes up to one minute to end its
-# requests, and one that fails is started after five minutes at the latest.
+# Seconds in which programs end, which takes an apiserver up to a minute, or are started anew, which
+# takes kubelet up to five minutes after they failed.
 RESTART_LIMIT = 420.0
 
 
-def replace_programs(host: Host, cluster: Cluster) -> None:
-    """Let a kubelet that has just started start the programs anew, each in another container.
+def replace_programs(host: Host, cluster: Cluster, programs: Sequence[str] = PROGRAMS) -> None:
+    """Let kubelet start programs anew, each in another container.
 
     Their manifests stay where they are, so that nothing is missing whenever the connection breaks.
-    Nothing is ended before kubelet has shown that it starts.
+    Nothing may be ended before kubelet has shown that it starts. kubelet is stopped while they end:
+    of another series, it would start its own ones beside them, which fail at their ports. kubelet
+    starts what has failed after up to five minutes; one that has just started has counted nothing.
     """
-    # kubelet waits up to five minutes before it starts what has ended twice; a kubelet that has
-    # just started has counted nothing.
-    before = _list_containers(host, "end", cluster)
+
+    def list_containers(verb: str) -> dict[str, set[str]]:
+        """List the ids of containers in which each program runs, or ran until it was ended."""
+        words = (verb, cluster.runtime.service, cluster.name(host), *programs)
+        lines = host.sudo(*STATIC_PODS.command(*words), timeout=RESTART_LIMIT).splitlines()
+        return {each: {line for line in lines if line.startswith(f"{each} ")} for each in programs}
+
+    before = list_containers("end")
 
     def replaced() -> None:
-        after = _list_containers(host, "show", cluster)
-        for program in PROGRAMS:
+        after = list_containers("show")
+        for program in programs:
             if after[program] & before[program]:
                 raise NotYet(f"{program} has not ended yet")
             if not after[program]:
@@ -74,10 +82,3 @@ def _why_unhealthy(name: str, status: EtcdStatus) -> str:
     if unhealthy:
         LOG.warning("members of etcd that are not healthy: %s", status.describe(unhealthy))
     return ""
-
-
-def _list_containers(host: Host, verb: str, cluster: Cluster) -> dict[str, set[str]]:
-    """List the ids of containers in which each program runs, or ran until it was told to end."""
-    words = (verb, cluster.runtime.service, cluster.name(host), *PROGRAMS)
-    lines = host.sudo(*STATIC_PODS.command(*words)).splitlines()
-    return {name: {line for line in lines if line.startswith(f"{name} ")} for name in PROGRAMS}

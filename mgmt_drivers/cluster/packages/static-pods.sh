@@ -3,7 +3,8 @@
 # $2 (docker or containerd). Users' pods may have containers of the same names.
 #   exec RUNTIME NODE NAME WORD...  run a program in the container NAME, with its own exit status
 #   show RUNTIME NODE NAME...       print the name and the id of each container, one in a line
-#   end RUNTIME NODE NAME...        as show, and end the programs (SIGTERM); kubelet starts them anew
+#   end RUNTIME NODE NAME...        as show, and end the programs (SIGTERM), one after another, while
+#                                   kubelet is stopped, which starts them anew
 set -euo pipefail
 verb=$1 runtime=$2 node=$3
 shift 3
@@ -42,13 +43,23 @@ if [ "$verb" = exec ]; then
     [ "$runtime" != docker ] || exec docker exec "$id" "$@"
     exec ctr --namespace k8s.io tasks exec --exec-id "exec-$$-$RANDOM" "$id" "$@"
 fi
+if [ "$verb" = end ]; then
+    trap 'systemctl start kubelet' EXIT
+    systemctl stop kubelet
+fi
 kill="ctr --namespace k8s.io tasks kill --signal SIGTERM"
 [ "$runtime" != docker ] || kill="docker kill --signal TERM"
 for name; do
     find_containers "$name"
     for id in $ids; do
         echo "$name $id"
-        # One that has ended meanwhile is fine. One that goes on is still there at the next look.
+        # One that has ended meanwhile is fine.
         [ "$verb" != end ] || $kill "$id" >/dev/null || true
+    done
+    [ "$verb" = end ] || continue
+    for _ in {1..300}; do # a minute; kubelet kills what goes on
+        find_containers "$name"
+        [ -n "$ids" ] || break
+        sleep 0.2
     done
 done

@@ -47,10 +47,10 @@ class _UpgradeNodes(HostPhase[Cluster]):
             TrustCertificates(trusted, [cluster.runtime.service]).step(host, cluster)
         host.sudo(*_RESTART.command(*hardening.RESTRICT.command()), timeout=_RESTART_LIMIT)
         if cluster.is_control_plane(host):
-            # A kubelet of another series does this by itself, but seconds after its start: the
-            # programs that are verified until then are about to end.
+            # A kubelet of another series does this by itself, seconds after its start: the programs
+            # that are verified until then are about to end, and the new ones collide with them.
             kubelet.wait_until_it_runs(host)
-            control_plane.replace_programs(host, cluster)
+            control_plane.replace_programs(host, cluster, control_plane.WITH_ETCD)
             control_plane.wait_until_healthy(host, cluster)
         node = _wait_for_kubelet(leader, name, release)
         if kubectl.why_cordoned(node):
