@@ -639,6 +639,33 @@ class RestartKubeletTest(unittest.TestCase):
             self.assertEqual((status, ran), (done.returncode, done.stdout))
 
 
+class ApplyUnitTest(unittest.TestCase):
+    def test_a_unit_reads_its_files(self) -> None:
+        """A unit of a package is enabled, and systemd knows it."""
+        text = (_FOLDER / "machine/apply-unit.sh").read_text()
+        own, packages = "/etc/systemd/system/own.timer", "/etc/haproxy/haproxy.cfg"
+        reload, enable = "daemon-reload\n", "enable --quiet x\n"
+        for path, is_enabled, ran in (
+            (own, False, reload + enable), (own, True, reload), (packages, True, ""),
+            (packages, False, enable),
+        ):
+            with self.subTest(path, is_enabled=is_enabled), tempfile.TemporaryDirectory() as folder:
+                pending, systemctl = Path(folder, "pending"), Path(folder, "systemctl")
+                status = 0 if is_enabled else 1
+                systemctl.write_text(
+                    f'#!/bin/sh\n[ "$1" != is-enabled ] || exit {status}\necho "$@"\n'
+                    f"[ -e {pending} ] || echo no marker\n"
+                )
+                systemctl.chmod(0o755)
+                words = ("apply-unit", "x", str(pending), "echo", "written", path)
+                done = subprocess.run(
+                    ["sh", "-c", text, *words], timeout=60, text=True, check=True,
+                    env={"PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True,
+                )
+                expected = f"written {path}\n{ran}reload-or-restart x\n"
+                self.assertEqual((expected, False), (done.stdout, pending.exists()))
+
+
 class LeadKubeletTest(unittest.TestCase):
     def test_kubelet_leaves_an_apiserver_that_is_to_be_upgraded(self) -> None:
         text = (_FOLDER / "cluster/kubeadm/lead-kubelet.sh").read_text()
