@@ -110,14 +110,18 @@ def wait_for(host: Host, condition: str, manifest: str) -> None:
     _run(host, "wait", *words, "--filename", "-", stdin=manifest, limit=2 * _LIMIT)
 
 
-def delete(host: Host, kind: str, *names: str, namespace: str | None = None) -> bool:
+def delete(
+    host: Host, kind: str, *names: str, namespace: str | None = None, wait: bool = True
+) -> bool:
     """Delete objects; one that is gone is fine. Returns whether there were any.
 
     :param kind: the kind of all names, or the first of names that have their kind: ``node/n``
+    :param wait: until they are gone
     """
+    how = ("--ignore-not-found", *(() if wait else ("--wait=false",)))
     where = ("--namespace", namespace) if namespace else ()
     limit = _LIMIT * max(1, len(names))
-    return bool(_run(host, "delete", kind, *names, *where, "--ignore-not-found", limit=limit))
+    return bool(_run(host, "delete", kind, *names, *where, *how, limit=limit))
 
 
 def delete_all(host: Host, manifest: str) -> None:

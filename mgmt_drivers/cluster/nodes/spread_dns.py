@@ -37,7 +37,8 @@ class SpreadDns(HostPhase[Cluster]):
             return UNCHANGED  # a cloud controller manager, such as an add-on, opens them later
         moving = _to_move(pods, nodes)
         if moving:
-            kubectl.delete(host, "pod", *moving, namespace=cluster_dns.NAMESPACE)
+            # CoreDNS answers for some seconds when it is told to end: the new ones start beside it.
+            kubectl.delete(host, "pod", *moving, namespace=cluster_dns.NAMESPACE, wait=False)
             pods = cluster_dns.list_pods(host)
         ready = [name for name, node in nodes.items() if kubectl.is_ready(node)]
         _wait(host, pods, ready, len(moving) + 1)
