@@ -7,8 +7,12 @@ unit=$1 pending=$2
 shift 2
 touch "$pending"
 "$@"
-# Both take a busy machine seconds, and a package has done them for its unit.
-case "$*" in *" /etc/systemd/system/"*) systemctl daemon-reload ;; esac
-systemctl is-enabled --quiet "$unit" || systemctl enable --quiet "$unit"
+# systemd reads all units anew, which takes a busy machine a second: only for files that it does not
+# know, and once, since enable does it, too. A package has enabled its unit.
+if ! systemctl is-enabled --quiet "$unit"; then
+    systemctl enable --quiet "$unit"
+else
+    case "$*" in *" /etc/systemd/system/"*) systemctl daemon-reload ;; esac
+fi
 systemctl reload-or-restart "$unit"
 rm "$pending"

@@ -646,8 +646,8 @@ class ApplyUnitTest(unittest.TestCase):
         own, packages = "/etc/systemd/system/own.timer", "/etc/haproxy/haproxy.cfg"
         reload, enable = "daemon-reload\n", "enable --quiet x\n"
         for path, is_enabled, ran in (
-            (own, False, reload + enable), (own, True, reload), (packages, True, ""),
-            (packages, False, enable),
+            (own, False, enable), (own, True, reload),
+            (packages, False, enable), (packages, True, ""),
         ):
             with self.subTest(path, is_enabled=is_enabled), tempfile.TemporaryDirectory() as folder:
                 pending, systemctl = Path(folder, "pending"), Path(folder, "systemctl")
