@@ -25,6 +25,7 @@ _DRIVERS = Path(__file__).parents[1]
 _GUIDE = _DRIVERS.parent / "doc" / "source"
 _TIMELINES = {
     "instantiate": "instantiate",
+    "instantiate_slow_worker": "instantiate",
     "restore": "restore",
     "scale_out": "scale_out",
     "scale_in": "scale_in",
