@@ -141,7 +141,7 @@ class UnitsTest(HostTest):
 
     def test_a_unit_reads_files_that_are_written(self) -> None:
         self.assertEqual((0, ["x.conf"]), self.configure())
-        read = ["daemon-reload", "enable --quiet x", "reload-or-restart x"]
+        read = ["is-enabled --quiet x", "reload-or-restart x"]
         self.assertEqual([line for words in read for line in ("a: 1", words)], self.ran())
         self.assertTrue(self.is_configured())
 
