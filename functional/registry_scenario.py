@@ -12,7 +12,7 @@ from typing import Any
 
 import docker
 
-from functional.requests import REQUESTS
+from functional.requests import REQUESTS, ask_for_address
 from functional.scenario import Scenario
 from tools.client import networks, stacks, wait
 from tools.client.config import CONFIG
@@ -117,13 +117,6 @@ class RegistryLife(RegistryScenario):
             url = f"http://{machine.address}:{PORT}/v2/_catalog"
             seen = wait.until(lambda: _body(url), bool, 60, "the registry after a restart")
         self.assertEqual({"repositories": ["scenario"]}, json.loads(seen))
-
-
-def ask_for_address(request: dict[str, Any], address: str) -> None:
-    """Let a request to instantiate a registry ask for this address."""
-    (point,) = request["extVirtualLinks"][0]["extCps"]
-    (data,) = point["cpConfig"][0]["cpProtocolData"]
-    data["ipOverEthernet"] = {"ipAddresses": [{"type": "IPV4", "fixedAddresses": [address]}]}
 
 
 def get(url: str) -> Any:

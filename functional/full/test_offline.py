@@ -10,7 +10,8 @@ from functional.backup_scenario import BackupScenario
 from functional.charts import HELM_ARCHIVE, helm_archive
 from functional.cluster_scenario import MASTER
 from functional.helm_scenario import HelmScenario
-from functional.registry_scenario import PORT, REQUEST, ask_for_address
+from functional.registry_scenario import PORT, REQUEST
+from functional.requests import ask_for_address
 from functional.site import Site, site
 from functional.storage_scenario import StorageScenario
 from functional.upgrade_scenario import BEFORE, NEWEST, newest_series

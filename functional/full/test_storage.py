@@ -1,12 +1,16 @@
-"""A storage server with two volumes, through the v1 API."""
+"""A storage server with two volumes, and one that no request names."""
 
 from pathlib import Path
 from typing import Any
 
 from functional import shared
-from functional.cluster_scenario import MASTER
+from functional.cluster_scenario import MASTER, WORKER, ClusterScenario
+from functional.requests import ask_for_address
 from functional.storage_scenario import StorageScenario
+from tools.client import networks
+from tools.client.api import V2
 from tools.client.config import CONFIG
+from tools.client.lcm import Vnf
 from tools.client.log import log
 
 # One on each volume.
@@ -63,3 +67,44 @@ class StorageServer(StorageScenario):
         self.assert_completed(vnf.heal({}))
         self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=2)
         self.check_volumes_available()
+
+
+class LeftAlone(ClusterScenario):
+    """The package has a storage server, the request neither its parameters nor its network.
+
+    The control-plane node has the address that the request asks for.
+    """
+
+    image = CONFIG.prepared_image
+
+    def test_left_alone(self) -> None:
+        self.registry = shared.private_registry()
+        address = networks.free_address(self.cloud, CONFIG.network)
+        request = self.request("simple", self.registry)
+        self.assertNotIn("storage", str(request))
+        ask_for_address(request, address)
+        vnf = self.create_vnf(self.onboard_package(overlays=["storage"]))
+        self.assert_completed(vnf.instantiate(request))
+        servers = self.check_left_alone(vnf, address, workers=2)
+
+        self.assert_completed(vnf.scale("SCALE_OUT", "worker_instance", 1))
+        self.check_left_alone(vnf, address, workers=3)
+        worker, _ = self.vnfcs(vnf, WORKER)[0]
+        self.assert_completed(vnf.heal({"vnfcInstanceId": [worker]}))
+        self.assertEqual(servers, self.check_left_alone(vnf, address, workers=3))
+        self.assert_completed(vnf.heal({}))
+        self.check_left_alone(vnf, address, workers=3)
+        self.check_terminate(vnf)
+
+    def check_left_alone(self, vnf: Vnf, address: str, workers: int) -> list[str]:
+        """The cluster is whole, and its package's storage server is there; returns its VNFC."""
+        self.cluster = self.check_cluster(vnf, self.registry, masters=1, workers=workers)
+        self.assertEqual([address], [found.address for found in self.machines(vnf)[MASTER]])
+        self.assertEqual([], self.cluster.core.list_persistent_volume().items)
+        servers = [vnfc["id"] for vnfc in vnf.vnfcs() if vnfc["vduId"] == "storage_server"]
+        self.assertEqual(1, len(servers))
+        return servers
+
+
+class LeftAloneThroughV2(LeftAlone):
+    api = V2()
