@@ -1,6 +1,9 @@
 """A cluster as a VIM, which Tacker's v1 API keeps in its registry of VIMs."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -10,13 +13,14 @@ from tacker.extensions.nfvo import VimInUseException
 from tacker.nfvo.nfvo_plugin import NfvoPlugin
 
 from mgmt_drivers.cluster.access.service_account import Credentials
-from mgmt_drivers.errors import DamagedMetadata, Refused
+from mgmt_drivers.errors import DamagedMetadata, Refused, ServiceFailed
 from mgmt_drivers.tacker.v1 import InstanceStore
 from mgmt_drivers.vim import STORE_KEY, HelmAccess, Vim, description_of
 
 LOG = logging.getLogger(__name__)
 
 _TYPE = "kubernetes"
+_UNAUTHORIZED = "(401)"  # of the Kubernetes client; Tacker passes texts on, not types
 
 
 class RegisteredVims:
@@ -46,7 +50,8 @@ class RegisteredVims:
                 "who may show the VIM, or read Tacker's database, can read the password",
                 vim.helm.login.username, vim.name,
             )
-        created = NfvoPlugin().create_vim(self._context, {"vim": self._as_request(vim)})
+        with _told(vim.url):
+            created = NfvoPlugin().create_vim(self._context, {"vim": self._as_request(vim)})
         self._store.save(STORE_KEY, created["id"])
         connection = objects.VimConnectionInfo(
             id=uuidutils.generate_uuid(),
@@ -70,7 +75,8 @@ class RegisteredVims:
     def renew(self, credentials: Credentials) -> None:
         token = {"bearer_token": credentials.token.reveal(), "ssl_ca_cert": credentials.ca}
         for own in self._find_own():
-            _Plugin().update_vim(self._context, own["id"], {"vim": {"auth_cred": token}})
+            with _told(own["auth_url"]):
+                _Plugin().update_vim(self._context, own["id"], {"vim": {"auth_cred": token}})
 
     def unregister(self) -> None:
         for vim in self._find_own():
@@ -127,6 +133,27 @@ class _Plugin(NfvoPlugin):
 
     def _get_vim(self, context: Any, vim_id: str) -> Any:
         return self.get_vim(context, vim_id, mask_password=False)
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Say in an error that Tacker asks the cluster itself, with its own Kubernetes client.
+
+    Clients from 36.0 on take a token under another name than the clients before; Tacker's releases
+    write the name of the client that is in the upper constraints of the same OpenStack.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = str(error)
+        if reason.startswith(_UNAUTHORIZED):
+            tacker, client = (metadata.version(name) for name in ("tacker", "kubernetes"))
+            reason = (
+                f"it refuses Tacker's token (401). The Kubernetes client {client} in Tacker's "
+                f"environment may not fit Tacker {tacker}: install the one that OpenStack's upper "
+                "constraints name for it, restart tacker-conductor, and retry"
+            )
+        raise ServiceFailed(f"Tacker cannot use the cluster {url} as a VIM: {reason}") from error
 
 
 def _extra(access: HelmAccess) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The VIM of a cluster, as Tacker's APIs keep and use the VIM."""
 
+import dataclasses
 import json
 import sqlite3
 import threading
@@ -9,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 from mgmt_drivers.cluster.access.service_account import Credentials
+from mgmt_drivers.errors import ServiceFailed
 from mgmt_drivers.params.login import SshLogin
 from mgmt_drivers.secret import Secret
 from mgmt_drivers.tacker.vims_v2 import InstanceVims
@@ -230,6 +232,20 @@ class RegisteredVimTest(VimTest):
 
     def test_a_token_that_the_cluster_refuses_is_not_taken(self) -> None:
         vim_id = self.register(self.vim())
-        with self.assertRaisesRegex(Exception, "401|Unauthorized"):
+        with self.assertRaisesRegex(ServiceFailed, r"client \S+ .* Tacker \S+: install") as caught:
             self.renew("unknown")
+        self.assertNotIn("unknown", str(caught.exception))
         self.assertEqual(_TOKEN, self.known(vim_id)["vim_auth"]["bearer_token"])
+
+    def test_a_cluster_that_does_not_let_tacker_in(self) -> None:
+        """Tacker's own error names neither the cluster nor what to do."""
+        refused = dataclasses.replace(self.vim(), credentials=Credentials(Secret("unknown"), "CA"))
+        nobody = dataclasses.replace(self.vim(), url="http://127.0.0.1:1")
+        reasons = {
+            r"it refuses Tacker's token \(401\)\. The Kubernetes client": refused,
+            ".*Max retries exceeded": nobody,
+        }
+        for reason, vim in reasons.items():
+            with self.assertRaisesRegex(ServiceFailed, rf"{vim.url} as a VIM: {reason}"):
+                self.register(vim)
+            self.assertEqual([], self.vims()._find(name=vim.name))
