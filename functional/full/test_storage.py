@@ -76,6 +76,7 @@ class LeftAlone(ClusterScenario):
     """
 
     image = CONFIG.prepared_image
+    overlay = "storage"
 
     def test_left_alone(self) -> None:
         self.registry = shared.private_registry()
@@ -83,7 +84,7 @@ class LeftAlone(ClusterScenario):
         request = self.request("simple", self.registry)
         self.assertNotIn("storage", str(request))
         ask_for_address(request, address)
-        vnf = self.create_vnf(self.onboard_package(overlays=["storage"]))
+        vnf = self.create_vnf(self.onboard_package(overlays=[self.overlay]))
         self.assert_completed(vnf.instantiate(request))
         servers = self.check_left_alone(vnf, address, workers=2)
 
@@ -108,3 +109,4 @@ class LeftAlone(ClusterScenario):
 
 class LeftAloneThroughV2(LeftAlone):
     api = V2()
+    overlay = "storage_v2"
