@@ -50,7 +50,7 @@ class RegisteredVims:
                 "who may show the VIM, or read Tacker's database, can read the password",
                 vim.helm.login.username, vim.name,
             )
-        with _told(vim.url):
+        with _explained(vim.url):
             created = NfvoPlugin().create_vim(self._context, {"vim": self._as_request(vim)})
         self._store.save(STORE_KEY, created["id"])
         connection = objects.VimConnectionInfo(
@@ -75,7 +75,7 @@ class RegisteredVims:
     def renew(self, credentials: Credentials) -> None:
         token = {"bearer_token": credentials.token.reveal(), "ssl_ca_cert": credentials.ca}
         for own in self._find_own():
-            with _told(own["auth_url"]):
+            with _explained(own["auth_url"]):
                 _Plugin().update_vim(self._context, own["id"], {"vim": {"auth_cred": token}})
 
     def unregister(self) -> None:
@@ -136,7 +136,7 @@ class _Plugin(NfvoPlugin):
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _explained(url: str) -> Iterator[None]:
     """Say in an error that Tacker asks the cluster itself, with its own Kubernetes client.
 
     Clients from 36.0 on take a token under another name than the clients before; Tacker's releases
